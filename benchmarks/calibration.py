@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.about import pinned
 from benchmarks._rivals.environments import ROOT, run_arrays
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import ChainProblem
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Squared
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import Squared
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
-from isotone.order.projection.chain import pool_adjacent_violators
+from isotone.order.isotonic import pool_adjacent_violators
 
 Floats = NDArray[np.float64]
 UNIT, POINTS, DELTA = (Fraction(0), Fraction(1)), 4096, 1e-6

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
+from isotone.curves.curve import CURVES, DESIGNS, Reference, least_risk, risk
+from isotone.curves.cuts import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting
+from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))

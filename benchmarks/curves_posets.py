@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute
-from isotone.curves.poset.arrangement import Arrangement, Order, arrange, few_ideals, listed
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.poset.tree import PosetTree
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import Absolute
+from isotone.curves.poset_regression import PosetTree
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.surface import Arrangement, Order, ProductOrder, arrange, few_ideals, listed
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.chain.choosing import rule_for
-from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
+from isotone.curves.cuts import TREE_POINTS, ChainProblem
 from isotone.curves.grids import Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting
+from isotone.curves.regression import rule_for
 
 __all__ = [
     "BASELINE_POINTS",

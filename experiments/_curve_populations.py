@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.records import Records
+from isotone.curves.problem import Records
 
 __all__ = ["HELD_OUT", "POINTS", "SEED", "TUNED", "UNIT", "Population", "Sample"]
 

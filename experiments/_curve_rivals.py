@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
-from isotone.curves.chain.tree import grow
-from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.circuits import SeededCurveDraws
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Squared
+from isotone.curves.losses import Squared
 from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.tree import AdditiveScore, HalvingScore, grow
 
 __all__ = [
     "EQUAL_COUNTS",

@@ -15,20 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import add_rows
-from isotone.curves.chain.posterior_fit import spread_of
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.circuits.circuit import cheapest
-from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.circuits import SeededCurveDraws, cheapest
 from isotone.curves.curve import Curve
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import parse_loss
+from isotone.curves.losses import parse_loss
 from isotone.curves.measure import NoisySums
-from isotone.curves.posterior.posterior import values_of_bins
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.nearest import NearestOfShape
-from isotone.curves.shapes.parse import parse_shape
-from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
+from isotone.curves.posterior import values_of_bins
+from isotone.curves.posterior_fit import spread_of
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.shape_posterior import NearestOfShape, PosteriorOfShape
+from isotone.curves.shapes import parse_shape
 
 __all__ = ["HELD_OUT", "ShapedPopulation", "cases_of", "compared", "distances", "table_of_ways"]
 

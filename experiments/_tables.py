@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import DATA, read_table
-from isotone.published.tables.split import PUBLISHED
+from isotone.published.tables.row_by_row import PUBLISHED
 from isotone.tables import Distribution, fixed_point, simulate_distribution
 
 SYNTHETIC = ("uniform", "left-skewed", "right-skewed", "bimodal", "zero-inflated", "top-inflated")

@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from common import read_table, save_figure, write_table
-from isotone.curves.bands.measured_curve import KINDS, MeasuredSums
-from isotone.curves.chain.posterior_fit import PosteriorFit
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.bands import KINDS, MeasuredSums
+from isotone.curves.circuits import SeededCurveDraws
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Squared
+from isotone.curves.losses import Squared
 from isotone.curves.measure import NoisySums, pooled
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.posterior_fit import PosteriorFit
+from isotone.curves.problem import CurveSetting, Records
 from isotone.mechanism import Progress
 
 Floats = NDArray[np.float64]

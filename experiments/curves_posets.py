@@ -16,13 +16,11 @@ from matplotlib.figure import Figure
 
 from common import save_figure, write_table
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Loss, parse_loss
-from isotone.curves.poset.choosing import mechanism_for, rule_for
-from isotone.curves.poset.ideals import list_ideals
-from isotone.curves.poset.problem import PosetProblem
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import point_costs
+from isotone.curves.ideals import list_ideals
+from isotone.curves.losses import Loss, parse_loss
+from isotone.curves.poset_regression import PosetProblem, mechanism_for, rule_for
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.shape_posterior import point_costs
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset

@@ -25,15 +25,14 @@ from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves.circuits import SeededCurveDraws
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Squared
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import Squared
+from isotone.curves.posterior_fit import PosteriorFit, curve_of
+from isotone.curves.problem import CurveSetting, Records
 from isotone.mechanism import Progress
-from isotone.order.projection.chain import pool_adjacent_violators
+from isotone.order.isotonic import pool_adjacent_violators
 
 Floats = NDArray[np.floating[Any]]
 Row = dict[str, Any]

@@ -34,14 +34,12 @@ from _curve_goals import (
 )
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import plan
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import TREE_POINTS
-from isotone.curves.curve import CurveMechanism
+from isotone.curves.curve import CURVES, DESIGNS, CurveMechanism, Reference, least_risk, risk
+from isotone.curves.cuts import TREE_POINTS
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.records import Records
-from isotone.curves.reference import CURVES, DESIGNS, Reference, least_risk, risk
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
 
 COLOURS = {"auto": "C0", "threshold": "C3", "baseline": "C2", "bins": "C1"}
@@ -276,7 +274,7 @@ def calibration(quick: bool, out: Path) -> None:
 
 
 def _picture_of_calibration(out: Path, x: Any, y: Any, at: Any, drawn: dict[float, list[Any]]) -> None:
-    from isotone.order.projection.chain import pool_adjacent_violators
+    from isotone.order.isotonic import pool_adjacent_violators
 
     order = np.argsort(x, kind="stable")
     fitted = pool_adjacent_violators(y[order], np.ones(y.size))

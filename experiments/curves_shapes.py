@@ -17,14 +17,13 @@ from matplotlib.figure import Figure
 
 from _shape_ways import cases_of, distances, table_of_ways
 from common import save_figure, write_table
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import TREE_POINTS, ChainProblem
+from isotone.curves.curve import risk
+from isotone.curves.cuts import TREE_POINTS, ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.records import Records
-from isotone.curves.reference import risk
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.parse import parse_shape
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
+from isotone.curves.shapes import parse_shape
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))

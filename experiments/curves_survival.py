@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 
 from _curve_goals import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from common import save_figure, write_table
-from isotone.curves.chain.choosing import mechanism_for
+from isotone.curves.curve import least_risk, risk
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.records import Records
-from isotone.curves.reference import least_risk, risk
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
-from isotone.order.projection.chain import pool_adjacent_violators
+from isotone.order.isotonic import pool_adjacent_violators
 
 YOUNGEST, OLDEST = 18, 85
 DEAD_AND_ALIVE = {

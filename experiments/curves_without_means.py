@@ -1,7 +1,7 @@
 """Which mechanisms pay for losses that no sum determines: absolute, Huber, and quantiles off the middle.
 
 Excess risk over the best curve without privacy, as ratios to what ``auto`` takes: geometric means over fourteen
-populations of ``isotone.curves.reference``, seeded.
+populations of ``isotone.curves.curve``, seeded.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from common import save_figure, write_table
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.choosing import rule_for
-from isotone.curves.chain.drawn_values import StepFit
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit
-from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.curve import CurveMechanism
+from isotone.curves.curve import CURVES, DESIGNS, OTHER_CURVES, CurveMechanism, Reference, least_risk, risk
+from isotone.curves.cuts import ChainProblem, StepFit, TreeMechanism
 from isotone.curves.grids import Grid
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.reference import CURVES, DESIGNS, OTHER_CURVES, Reference, least_risk, risk
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import BinnedDraw
+from isotone.curves.histograms import HistogramFit
+from isotone.curves.lines import LineFit, RefinedLineFit
+from isotone.curves.losses import parse_loss
+from isotone.curves.problem import CurveSetting
+from isotone.curves.regression import rule_for
+from isotone.curves.shape_posterior import BinnedDraw
 from isotone.mechanism import Progress
 
 UNIT = (Fraction(0), Fraction(1))

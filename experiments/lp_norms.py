@@ -17,7 +17,7 @@ from common import save_figure, write_table
 from isotone.counts import LInfinityMechanism, LpMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.published.counts.lp_ball import squared_norm_of_ball
+from isotone.published.counts import squared_norm_of_ball
 
 EXPONENTS = (1, 2, 5, 10, math.inf)
 PUBLISHED = {2: 2.0, 50: 5.0}  # Laplace over cube, "approximately"

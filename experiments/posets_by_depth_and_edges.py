@@ -20,7 +20,7 @@ from _posets import simulated_ratio
 from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.order.building.random_dags import random_dag
+from isotone.order.building import random_dag
 
 D = 10
 PUBLISHED_SPAN = {"depth": (5, 10), "arcs": (20, 30)}

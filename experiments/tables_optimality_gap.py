@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from _tables import COLOURS, HELD_OUT, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
-from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE
+from isotone.published.tables.row_by_row import PUBLISHED, WHOLE_TABLE
 from tables_split import SHARES, measure, objective, published, rows, whole
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from _tables import COLOURS, EPSILONS, HELD_OUT, SYNTHETIC, Errors, Table, as_published, average, errors, load
 from common import save_figure, write_table
 from isotone.mechanism import Progress
-from isotone.published.tables.row_by_row import RowByRowMechanism, even_split_table
-from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE, Rule
+from isotone.published.tables.row_by_row import (
+    PUBLISHED,
+    WHOLE_TABLE,
+    RowByRowMechanism,
+    Rule,
+    even_split_table,
+)
 
 SHARES = tuple(round(0.1 * k, 1) for k in range(1, 10))
 FINE = (0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)

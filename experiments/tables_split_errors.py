@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from _tables import EPSILONS, HELD_OUT, SYNTHETIC, Table, load, published_distribution
 from common import save_figure, write_table
 from isotone.mechanism import Progress
-from isotone.published.tables.split import PUBLISHED, Rule
+from isotone.published.tables.row_by_row import PUBLISHED, Rule
 from isotone.tables import fixed_point
 from tables_split import PUBLISHED_BEST, SHARES
 

@@ -57,11 +57,10 @@ class Module:
                 self.doc = ast.get_docstring(tree) or ""
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 self._take(node, self.imports)
-            elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            elif isinstance(node, ast.If) and only_types(node):
                 for inner in node.body:
-                    if not isinstance(inner, ast.Import | ast.ImportFrom):
-                        sys.exit(f"{self.name}: line {inner.lineno} under TYPE_CHECKING is no import.")
-                    self._take(inner, self.typing)
+                    if isinstance(inner, ast.Import | ast.ImportFrom):
+                        self._take(inner, self.typing)
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 self.public = [ast.literal_eval(item) for item in getattr(node.value, "elts", [])]
             else:
@@ -79,6 +78,15 @@ class Module:
                     into[alias.asname or alias.name] = (node.module or "", alias.name)
             else:
                 into[alias.asname or alias.name] = (alias.name, None)
+
+
+def only_types(node: ast.If) -> bool:
+    """Whether a statement imports for the type checker and does nothing else."""
+    return (
+        ast.unparse(node.test) == "TYPE_CHECKING"
+        and not node.orelse
+        and all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body)
+    )
 
 
 def bound(node: ast.stmt) -> set[str]:
@@ -144,6 +152,7 @@ def merge(target: str, modules: list[Module], doc: str | None) -> str:
     """The text of the merged module."""
     inside = {m.name for m in modules}
     faults, seen = list[str](), dict[str, str]()
+    drop_twins(modules)
     for m in modules:
         for name in m.names:
             if name in seen:
@@ -182,6 +191,20 @@ def merge(target: str, modules: list[Module], doc: str | None) -> str:
         comment = "" if m is modules[0] and doc is None else commented(m.doc)
         parts.append((comment + "\n" if comment else "") + m.body.strip("\n"))
     return "\n\n\n".join(parts) + "\n"
+
+
+def drop_twins(modules: list[Module]) -> None:
+    """Definitions on one line that an earlier source has to the letter go."""
+    known = set[str]()
+    for m in modules:
+        kept, drop = m.body.splitlines(keepends=True), set[int]()
+        for node in ast.parse(m.body).body:
+            line = ast.unparse(node)
+            if isinstance(node, ast.Assign) and node.lineno == node.end_lineno and line in known:
+                drop.add(node.lineno)
+                m.names -= bound(node)
+            known.add(line)
+        m.body = "".join(text for i, text in enumerate(kept, 1) if i not in drop)
 
 
 def without_self_imports(body: str, inside: set[str], module: str) -> str:
@@ -363,9 +386,16 @@ def recorded() -> dict[str, str]:
         while new in steps and new not in seen:
             seen.add(new)
             new = steps[new]
-        if old != new and not (SOURCE.joinpath(*old.split(".")).with_suffix(".py").exists()):
+        if old != new and not SOURCE.joinpath(*old.split(".")).with_suffix(".py").exists() and not named(old):
             ends[old] = new
     return ends
+
+
+def named(old: str) -> bool:
+    """Whether what was a module is a name in the module that took the place of its package."""
+    home, name = old.rsplit(".", 1)
+    path = SOURCE.joinpath(*home.split(".")).with_suffix(".py")
+    return path.exists() and any(name in bound(node) for node in ast.parse(path.read_text()).body)
 
 
 def move(target: str, sources: list[str], doc: str | None, renames: list[str]) -> None:

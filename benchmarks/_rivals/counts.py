@@ -29,7 +29,7 @@ from benchmarks._rivals.rows import Row
 from isotone.counts import OrderGaussianMechanism, cut_all
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.chain_hierarchy import chains_of
-from isotone.counts.mechanisms.sum_tree import SumTree
+from isotone.linear.least_squares import SumTree
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

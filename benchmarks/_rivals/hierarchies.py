@@ -18,8 +18,8 @@ from benchmarks._rivals.rows import Row
 from benchmarks.hierarchies import binary, naics, nation
 from isotone.counts import TreeFieldMechanism, TreeGaussianMechanism
 from isotone.counts.caring import cared_error
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
-from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
+from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 from isotone.mechanism import Error, Progress
 from isotone.order import Poset
 

@@ -6,9 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.published.tables.scale_mechanism import ScaleMechanism
-from isotone.published.tables.scales import patterns
-from isotone.published.tables.terms import row_sums
+from isotone.published.tables.scales import ScaleMechanism, patterns, row_sums
 from isotone.tables import fixed_point
 from isotone.tables.matrices.losses import loss_matrix
 from tests.support.chisquare import FALSE_ALARM, chi_square_p

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.noise.compiled import wide
-from isotone.noise.laplace.digits import BASE, WORD_BITS, geometric_digits
+from isotone.noise import wide
+from isotone.noise.laplace import BASE, WORD_BITS, geometric_digits
 from tests.support import laws
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 

@@ -11,10 +11,21 @@ from itertools import permutations
 import numpy as np
 
 from isotone.order import Poset
-from isotone.order.bipartitions import counting_tables as fine
-from isotone.order.bipartitions.counting_steps import BESIDE, LOOSEN, PRIME, SHUFFLE, STACK
-from isotone.order.bipartitions.module_words import _weights
-from isotone.order.bipartitions.upward import binomials, exponent, mantissa, pack, share, value
+from isotone.order.bipartitions import counting as fine
+from isotone.order.bipartitions.steps import (
+    BESIDE,
+    LOOSEN,
+    PRIME,
+    SHUFFLE,
+    STACK,
+    _weights,
+    binomials,
+    exponent,
+    mantissa,
+    pack,
+    share,
+    value,
+)
 
 __all__ = [
     "Bipartition",

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.poset.regions import Cut
-from isotone.published.curves.poset_coupling import CoupledRegion, _neighbours, _sweep
+from isotone.curves.ideals import Cut
+from isotone.published.curves.threshold import CoupledRegion, _neighbours, _sweep
 
 __all__ = ["SolvedRegion", "coupling_law", "sweeps"]
 

@@ -12,28 +12,28 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.bins import MeanBins, QuantileBins
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.drawn_values import DrawShares, Imbalance
-from isotone.curves.chain.lines.line_fit import LineFit
-from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.chain.problem import ChainProblem
 from isotone.curves.curve import Curve, CurveMechanism
+from isotone.curves.cuts import ChainProblem, DrawShares, Imbalance, MeanBins, QuantileBins, TreeMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
+from isotone.curves.lines import LineFit
+from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
 from isotone.curves.measure import NoisySums
-from isotone.curves.posterior.posterior import CurvePosterior
-from isotone.curves.posterior.shaped_chain import ShapedChain
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw, PieceDraw
-from isotone.curves.shapes.linear import linear_graph, spread_knots
-from isotone.curves.shapes.nearest import NearestOfShape
-from isotone.curves.shapes.parse import parse_shape
-from isotone.curves.shapes.posterior_of_shape import PosteriorOfShape
-from isotone.published.curves.linear_splits import LinearSplitter
+from isotone.curves.posterior import CurvePosterior
+from isotone.curves.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.problem import CurveSetting
+from isotone.curves.regression import mechanism_for
+from isotone.curves.shape_posterior import (
+    BinnedDraw,
+    CurveDraw,
+    NearestOfShape,
+    PieceDraw,
+    PosteriorOfShape,
+    ShapedChain,
+)
+from isotone.curves.shapes import linear_graph, parse_shape, spread_knots
+from isotone.curves.tree import AdditiveScore
 from isotone.published.curves.shape_tree import ShapeTree
+from isotone.published.curves.splits import LinearSplitter
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 

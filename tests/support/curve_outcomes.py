@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves.circuits import selection
-from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
+from isotone.curves import circuits as selection
+from isotone.curves.circuits import Circuit, CircuitTables, descend
 from isotone.curves.curve import Curve
-from isotone.curves.records import Records
+from isotone.curves.problem import Records
 
 __all__ = [
     "Outcomes",

@@ -11,16 +11,11 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import parse_loss
-from isotone.curves.poset.arrangement import Arrangement, arrange
-from isotone.curves.poset.choosing import mechanism_for
-from isotone.curves.poset.composed_ideals import CompositionNode, OrderComposition
-from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.measured_elements import MeasuredElements
-from isotone.curves.poset.problem import PosetProblem
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.poset.tree import OrderMechanism
-from isotone.curves.setting import CurveSetting
+from isotone.curves.ideals import CompositionNode, OrderComposition
+from isotone.curves.losses import parse_loss
+from isotone.curves.poset_regression import MeasuredElements, OrderMechanism, PosetProblem, mechanism_for
+from isotone.curves.problem import CurveSetting
+from isotone.curves.surface import Arrangement, GridRegion, ProductOrder, arrange
 from isotone.order import Poset
 from tests.support.coupling_law import SolvedRegion
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.poset.composed_ideals import compose
-from isotone.curves.poset.regions import Cut, ListedRegion, Region
+from isotone.curves.ideals import Cut, ListedRegion, Region, compose
 from isotone.order import Poset
 from tests.support.curve_outcomes import Outcomes
 

@@ -18,8 +18,7 @@ from isotone.counts import OrderGaussianMechanism, consistent, plan
 from isotone.counts.norm import norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
-from isotone.noise.choices.exponential_choice import PLAIN_CANDIDATES
-from isotone.noise.compiled.choice_kernel import choose_segments
+from isotone.noise.choices import PLAIN_CANDIDATES, choose_segments
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares

@@ -1,29 +1,100 @@
-"""An exact audit from explicit densities or probabilities.
-
-It searches for the output with the largest privacy loss and prints it.
-
-The privacy loss at an output is the difference of two log densities (or log probabilities). Its largest value over
-outputs is searched from many starts; whatever is found is a true loss at a stated witness, so it is a lower bound that
-needs no statistics. A search can miss; for the mechanisms here it finds the claimed value to many digits
-(tests/unit/audit). Transition matrices are gone through completely, and Gaussian noise is judged in closed form.
-"""
+"""Audits by exact probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.audit.black_box import guarantee_of
-from isotone.audit.gaussians import gaussian_distance, gaussian_epsilon
+from isotone.audit.black_box import Finding, audit, guarantee_of
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee
+from isotone.mechanism import HasGroups, Progress
+from isotone.order import Poset
+from isotone.order.exclusive import some_record
+from isotone.privacy.guarantee import Guarantee, Number
 
-__all__ = ["ExactFinding", "audit_exact", "matrix_loss"]
+__all__ = [
+    "AuditReport",
+    "ExactFinding",
+    "audit_count_mechanism",
+    "audit_exact",
+    "example_of",
+    "gaussian_distance",
+    "gaussian_epsilon",
+    "matrix_loss",
+]
+
+
+# Exact audits of Gaussian noise.
+#
+# The privacy of two normal laws with one covariance is known in closed form.
+#
+# Between two such laws at distance μ (in the norm of the inverse covariance) the log ratio of the densities is itself
+# normal, with mean μ²/2 and variance μ². So ρ = μ²/2 (Bun and Steinke 2016), and (ε, δ) hold together exactly if
+# δ ≥ Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang 2018). The distance is read off the density given.
+
+
+def gaussian_distance(
+    log_density: Callable[..., Any], statistic: Any, neighbour: Any, rng: np.random.Generator
+) -> float:
+    """The distance μ between the laws of the output for two inputs. Raises an error if they are not normal."""
+    here, there = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
+
+    def density(points: Floats, given: Any) -> Floats:
+        return np.asarray(log_density(points, given), dtype=float).reshape(len(points))
+
+    # The logarithm of a normal density is quadratic: along any line its third differences are nil.
+    start, step = here + rng.standard_normal((40, len(here))), 3 * rng.standard_normal((40, len(here)))
+    lines = np.stack([density(start + k * step, statistic) for k in range(4)])
+    size = np.abs(lines - lines.mean()).max() + 1.0
+    bent = np.abs(lines[3] - 3 * lines[2] + 3 * lines[1] - lines[0]).max()
+    if not np.isfinite(lines).all() or bent > 1e-6 * size:
+        raise InputError(
+            "An exact audit of δ or ρ needs Gaussian noise; for other densities use audit(), which draws."
+        )
+    middle = density(here[None, :], statistic)[0]
+    return math.sqrt(max(0.0, 2 * (middle - density(there[None, :], statistic)[0])))
+
+
+def gaussian_epsilon(distance: float, delta: float) -> float:
+    """The least ε that two normal laws at this distance satisfy with this δ.
+
+    >>> round(gaussian_epsilon(1.0, 1e-6), 4)
+    4.8866
+    """
+    from scipy.special import log_ndtr
+
+    def excess(epsilon: float) -> float:
+        near, far = distance / 2 - epsilon / distance, -distance / 2 - epsilon / distance
+        return math.exp(log_ndtr(near)) - math.exp(epsilon + log_ndtr(far)) - delta
+
+    if distance == 0 or excess(0.0) <= 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return low
+
+
+# An exact audit from explicit densities or probabilities.
+#
+# It searches for the output with the largest privacy loss and prints it.
+#
+# The privacy loss at an output is the difference of two log densities (or log probabilities). Its largest value over
+# outputs is searched from many starts; whatever is found is a true loss at a stated witness, so it is a lower bound that
+# needs no statistics. A search can miss; for the mechanisms here it finds the claimed value to many digits
+# (tests/unit/audit). Transition matrices are gone through completely, and Gaussian noise is judged in closed form.
 
 _TINY = 1e-280  # below, a float has lost digits, and the mechanism is asked for the logarithm
 _ROUNDING = 1e-6  # what a solver may leave behind in a row that should sum to 1, or below 0
@@ -243,3 +314,109 @@ def _numbers(statistic: Any) -> tuple[float, ...]:
 
 def _shown(vector: tuple[float, ...]) -> str:
     return "(" + ", ".join(f"{x:.4g}" for x in vector[:12]) + (", …)" if len(vector) > 12 else ")")
+
+
+# What an audit of one mechanism found, by its density and by draws.
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was found about one mechanism. By its density where there is one, and by draws."""
+
+    findings: tuple[Finding | ExactFinding, ...]
+
+    @property
+    def broken(self) -> bool:
+        """Whether any finding proves that the guarantee is broken."""
+        return any(finding.broken for finding in self.findings)
+
+    def plain(self) -> dict[str, Any]:
+        """The findings as plain values."""
+        return {
+            "broken": self.broken,
+            "findings": [{**vars(finding), "broken": finding.broken} for finding in self.findings],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'by its density' if isinstance(finding, ExactFinding) else 'by draws'}: {finding}"
+            for finding in self.findings
+        )
+
+
+# Auditing a mechanism for counts on neighbouring statistics that the audit makes itself.
+#
+# A guarantee is about all neighbours. Where the noise has an explicit density it is searched for the output that
+# reveals most; then the release itself is drawn from, on the neighbours that the search found worst, because a
+# density says nothing about the program that draws.
+
+_FILTERS = 12  # records tried by an exact audit, besides the longest
+
+
+def example_of(kind: type[Any], epsilon: Number) -> Any:
+    """A mechanism of this class on a gate and two questions that it opens, on a chain, or on a hierarchy."""
+    P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
+    asked = inspect.signature(kind).parameters
+    given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in asked else {"epsilon": epsilon}
+    given |= {"p": 3} if "p" in asked else {}
+    given |= {"groups": 2} if "groups" in asked else {}
+    settings: list[tuple[Poset, dict[str, Any]]] = [
+        (P, {}),
+        (P, {"max_size": 2}),
+        (Poset.chain(P.elements), {}),
+        (Poset.from_mapping(dict.fromkeys(("twice", "meds"), "hyp"), children="partition"), {}),
+    ]
+    if "catch_all" in asked:
+        given |= {"records": 10, "catch_all": "meds"}
+    for order, more in settings:
+        with suppress(InputError):
+            return kind(order, **given, **more)
+    raise InputError(f"{kind.__name__} could not be built for an example. Audit it in a spec.")
+
+
+def audit_count_mechanism(mechanism: Any, trials: int, progress: Progress) -> AuditReport:
+    """By density where there is one (any number of elements), and by draws on the neighbours found worst."""
+    pairs = [(base, others) for base, others in _neighbouring_counts(mechanism) if others]
+    statistic, neighbour = pairs[0][0], pairs[0][1][0]
+    findings: list[Finding | ExactFinding] = []
+    pure = mechanism.guarantee.kind == "pure"
+    if hasattr(mechanism, "log_density") or (pure and hasattr(mechanism, "log_probability")):
+        progress(0.0, "searching the density")
+        found = max((audit_exact(mechanism, *pair) for pair in pairs), key=lambda finding: finding.loss)
+        statistic, neighbour = (np.array(v, dtype=np.int64) for v in (found.statistic, found.neighbour))
+        findings.append(found)
+    try:
+        mechanism.release(statistic)
+    except InputError:  # for comparison only: there is nothing to draw
+        if findings:
+            return AuditReport(tuple(findings))
+        raise
+    by_draws = audit(
+        mechanism, statistic, neighbour, trials, progress=lambda done, what: progress(0.1 + 0.9 * done, what)
+    )
+    return AuditReport((*findings, by_draws))
+
+
+def _neighbouring_counts(
+    mechanism: Any,
+) -> Iterable[tuple[NDArray[np.int64], list[NDArray[np.int64]]]]:
+    """Counts, and neighbouring counts. A unit has the same record in all its contributions."""
+    P, size = mechanism.P, mechanism.max_size or len(mechanism.P)
+    from_the_top = [P.elements[x] for x in P.linear_order[::-1][:size]]
+    chosen = np.random.default_rng(0).permutation(len(P))[:_FILTERS]
+    longest, *above = (
+        np.array([x in record for x in P.elements], dtype=np.int64)
+        for record in (
+            some_record(P, names) for names in (from_the_top, *(P.up_set(P.elements[i]) for i in chosen))
+        )
+    )
+    records = [mechanism.unit.changes * J for J in [longest, *above] if J.sum() <= size]
+    nothing = np.zeros(len(P), dtype=np.int64)
+    groups = mechanism.groups if isinstance(mechanism, HasGroups) else 1
+    if groups > 1:  # a unit may also be in the second group
+        rest = np.zeros((groups - 2) * len(P), dtype=np.int64)
+        records = [np.concatenate((*pair, rest)) for J in records for pair in ((J, nothing), (nothing, J))]
+        nothing = np.zeros(groups * len(P), dtype=np.int64)
+    if not mechanism.guarantee.adjacency.exchanges:
+        return [(nothing, records)]
+    return [(base, [J for J in records if np.any(base != J)]) for base in [nothing, *records[:_FILTERS]]]

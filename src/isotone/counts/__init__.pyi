@@ -17,14 +17,14 @@ from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism as
 from isotone.counts.mechanisms.grouped_difference import (
     GroupedDifferenceMechanism as GroupedDifferenceMechanism,
 )
-from isotone.counts.mechanisms.independent.discrete_gaussian import (
+from isotone.counts.mechanisms.independent.independent import (
     DiscreteGaussianMechanism as DiscreteGaussianMechanism,
 )
-from isotone.counts.mechanisms.independent.discrete_laplace import (
+from isotone.counts.mechanisms.independent.independent import (
     DiscreteLaplaceMechanism as DiscreteLaplaceMechanism,
 )
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism as GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism as LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import GaussianMechanism as GaussianMechanism
+from isotone.counts.mechanisms.independent.independent import LaplaceMechanism as LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism as LInfinityMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism as OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism as PosetMechanism
@@ -33,7 +33,7 @@ from isotone.counts.sampling.method import Method as Method
 from isotone.counts.sampling.relaxation import Relaxation as Relaxation
 from isotone.counts.sampling.relaxation import relax as relax
 from isotone.planning.plan import Plan as Plan
-from isotone.published.counts.lp_ball import L2Mechanism as L2Mechanism
-from isotone.published.counts.lp_ball import LpMechanism as LpMechanism
+from isotone.published.counts import L2Mechanism as L2Mechanism
+from isotone.published.counts import LpMechanism as LpMechanism
 
 __all__: list[str]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.coding import partitions_upward
+from isotone.order.closure import partitions_upward
 from isotone.privacy.checks import whole_number
 
 __all__ = ["cut", "cut_all"]

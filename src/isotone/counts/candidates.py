@@ -22,10 +22,12 @@ from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism, cha
 from isotone.counts.mechanisms.concentrated import gaussian_variance
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.mechanisms.grouped_difference import GroupedDifferenceMechanism, can_stack
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+)
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
@@ -33,11 +35,10 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 
 __all__ = ["Build", "Candidate", "Setting", "candidates"]
 

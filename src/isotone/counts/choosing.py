@@ -15,8 +15,7 @@ from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, no_progress
 from isotone.privacy.checks import did_you_mean, plain_text
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, budget_of
 
 __all__ = ["best_mechanism", "choose_mechanism", "count_mechanism", "count_mechanisms"]
 

@@ -61,7 +61,7 @@ def _with_choices(
 ) -> NDArray[np.float64] | NDArray[np.int64]:
     """The same where options exclude each other."""
     from isotone.counts.hierarchies.projection import consistent_hierarchy
-    from isotone.order.hierarchy import is_hierarchy
+    from isotone.order.building import is_hierarchy
 
     if is_hierarchy(P):
         return consistent_hierarchy(P, values, weights, upper, integers=integers)

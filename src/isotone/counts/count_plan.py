@@ -24,8 +24,7 @@ from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, confidence_level, exact, one_of
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 __all__ = ["CountPlan", "CountRow", "Criterion", "plan", "plan_setting"]
 

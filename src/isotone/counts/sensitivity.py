@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.order import Poset
-from isotone.order.coding import Options, innermost_first
+from isotone.order.closure import Options, innermost_first
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import whole_number
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 
 __all__ = ["Sensitivity", "largest_record"]
 
@@ -25,7 +25,7 @@ __all__ = ["Sensitivity", "largest_record"]
 class Sensitivity:
     """How far one privacy unit can move the counts.
 
-    ``records`` records change (:attr:`~isotone.privacy.unit.Unit.changes`), each moving at most ``coordinates`` counts by one.
+    ``records`` records change (:attr:`~isotone.privacy.guarantee.Unit.changes`), each moving at most ``coordinates`` counts by one.
 
     >>> from isotone.order import Poset
     >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError, OrderError
-from isotone.noise.simulated_array import refuse_simulated
+from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
 
 __all__ = ["Counts", "check_counts", "check_records", "deviation"]

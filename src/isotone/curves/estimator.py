@@ -1,7 +1,4 @@
-"""What the private estimators share. That is scikit-learn's conventions, and what becomes of a ledger.
-
-Their base classes are scikit-learn's where it is installed, and a small one elsewhere.
-"""
+"""What all regressions share."""
 
 from __future__ import annotations
 
@@ -10,17 +7,23 @@ import warnings
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from copy import deepcopy
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.curves.circuits import CurveDraws
+from isotone.curves.grids import FINE
+from isotone.curves.losses import add_linear_losses
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.tree import Runs
 from isotone.errors import InputError, LedgerError
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Neighbours
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = [
+    "AUTO_SHARE",
     "ClassifierBase",
     "ComparisonWarning",
     "EstimatorBase",
@@ -29,9 +32,15 @@ __all__ = [
     "PrivacyWarning",
     "PrivateEstimator",
     "charged",
+    "choose_direction",
     "not_fitted",
     "warn_of_published",
 ]
+
+
+# What the private estimators share. That is scikit-learn's conventions, and what becomes of a ledger.
+#
+# Their base classes are scikit-learn's where it is installed, and a small one elsewhere.
 
 
 class PlainBase:
@@ -224,3 +233,44 @@ class PrivateEstimator(LedgerKeeper, EstimatorBase):
     def transform(self, T: Any) -> Any:
         """The same as ``predict``, for pipelines."""
         return self.predict(T)
+
+
+# The direction of a curve, chosen privately. Which way is the isotonic fit better?
+
+AUTO_SHARE = Fraction(5, 100)
+"""The share of epsilon that finding the direction costs."""
+
+
+def choose_direction(records: Records, points: int, setting: CurveSetting, draws: CurveDraws) -> bool:
+    """Whether the curve rises, by the exponential mechanism.
+
+    The score of a direction is the least absolute loss of a curve in that direction. One record raises it by something
+    between 0 and the width of ``y_range`` (docs/theory/curves.md, section 10).
+    """
+    scores = [least_absolute_loss(records), least_absolute_loss(records.mirrored(points))]
+    rate = setting.rate(AUTO_SHARE, FINE)
+    chosen = draws.segments(np.array(scores), np.array([0, 2]), [rate], np.ones(2, dtype=np.int64))
+    return int(chosen[0]) == 0
+
+
+def least_absolute_loss(records: Records) -> int:
+    """The least absolute loss of a rising curve, in steps of ``y``."""
+    runs = Runs.of(records)
+    losses = np.zeros(runs.point.size + 1, dtype=np.int64)
+    heap, heights = np.empty((2, records.cells.size + 1), dtype=np.int64)
+    add_linear_losses(
+        records.levels,
+        records.weights,
+        runs.start,
+        0,
+        runs.point.size,
+        1,
+        0,
+        FINE,
+        1,
+        1,
+        heap,
+        heights,
+        losses,
+    )
+    return int(losses[-1])

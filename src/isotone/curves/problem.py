@@ -1,22 +1,265 @@
-"""What is public about one fit, and what mechanisms compute from it. Nothing here has seen a record."""
+"""What is public about a fit, and the records that it counts."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from isotone.array_types import Ints
-from isotone.curves.fit_budget import FitBudget
-from isotone.curves.grids import FINE, LEVELS, Grid
-from isotone.curves.losses.known_losses import ROWS, Loss, Slopes
-from isotone.curves.setting import CurveSetting
+import numpy as np
+
+from isotone.array_types import Bools, Ints
+from isotone.curves.grids import FINE, LEVELS, Grid, check_length, numbers_of, only_column
+from isotone.curves.losses import ROWS, Loss, Slopes
 from isotone.errors import InputError
-from isotone.privacy.checks import one_of, whole_number
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.checks import exact, one_of, positive, whole_number
+from isotone.privacy.draws import Draws
+from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.reading.values import units
 
-__all__ = ["RegressionProblem"]
+__all__ = [
+    "COUNTING_SHARE",
+    "ConcentratedSetting",
+    "CurveSetting",
+    "FitBudget",
+    "Records",
+    "RegressionProblem",
+    "check_columns",
+    "read_records",
+    "root_below",
+]
+
+
+# How much a privacy unit can move a score, for every mechanism on curves.
+
+Noisy = tuple[Ints, Fraction | None, Fraction | None]
+"""Noisy values, and the rate or the variance of their noise."""
+
+LARGEST_EPSILON = 10**9
+"""Exponents of weights are 64-bit integers; up to here none can overflow."""
+
+
+@dataclass(frozen=True)
+class CurveSetting:
+    """The guarantee of a mechanism on curves, and what a unit may hold.
+
+    Each record of a unit has an integer weight of at most ``weight_steps``. If one record of weight 1 moves all scores by
+    amounts within an interval of length ``R``, then choosing with ``exp(−rate(share, R)·score)`` costs ``share`` of
+    epsilon (docs/theory/curves.md, section 4).
+    """
+
+    epsilon: Fraction
+    unit: Unit = field(default_factory=Unit)
+    weight_steps: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if self.epsilon > LARGEST_EPSILON:
+            raise InputError(
+                f"epsilon={float(self.epsilon):g} guarantees nothing: take at most {LARGEST_EPSILON:,}."
+            )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole release guarantees."""
+        return self.unit.pure(self.epsilon)
+
+    @property
+    def factor(self) -> int:
+        """How many records of weight 1, added or removed, a change of one unit can amount to."""
+        return self.unit.steps * self.weight_steps
+
+    def rate(self, share: Fraction, scale: int) -> Fraction:
+        """The rate at which scores that one record moves by at most ``scale`` may be used."""
+        return share * self.epsilon / (self.factor * scale)
+
+    def noise_rate(self, share: Fraction, scale: int) -> Fraction:
+        """The same for geometric noise, refused if the noise would not fit 64 bits."""
+        rate = self.rate(share, scale)
+        if rate < Fraction(1, 1 << 44):
+            raise InputError(
+                f"epsilon={float(self.epsilon):g} is too small for this setting: its noise would not fit 64-bit "
+                "integers. Take a larger epsilon, or fewer contributions."
+            )
+        return rate
+
+    def law(self, share: Fraction, scale: int) -> tuple[Fraction | None, Fraction | None]:
+        """The rate, or the variance, of the noise of :meth:`perturbed`."""
+        return self.noise_rate(share, scale), None
+
+    def check_noise(self, share: Fraction, scale: int) -> None:
+        """Refuse noise that would not fit 64 bits."""
+        self.noise_rate(share, scale)
+
+    def part(self, share: Fraction) -> CurveSetting:
+        """The same with a share of the budget."""
+        return replace(self, epsilon=self.epsilon * share)
+
+    def perturbed(self, values: Ints, share: Fraction, scale: int, draws: Draws) -> Noisy:
+        """Values that a record of weight 1 changes by at most ``scale`` in sum, with noise for ``share`` of the budget."""
+        rate = self.noise_rate(share, scale)
+        return np.asarray(draws.perturb(values, rate)), rate, None
+
+
+@dataclass(frozen=True)
+class ConcentratedSetting(CurveSetting):
+    """ρ-zCDP by Gaussian noise on sums, and by choices of bounded range.
+
+    A choice whose losses lie in an interval of length ε costs ρ = ε²/8, and geometric noise that loses at most ε costs
+    ρ = ε²/2 (docs/theory/curves.md, section 4.1). ``epsilon`` is the budget whose geometric noise has the same variance as
+    Gaussian noise, ``2√ρ``: it sets sizes, and guarantees nothing.
+    """
+
+    rho: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, rho: Fraction, unit: Unit, weight_steps: int = 1) -> ConcentratedSetting:
+        """The setting for a budget."""
+        if _alike(rho) > LARGEST_EPSILON:
+            raise InputError(
+                f"rho={float(rho):g} guarantees nothing: take at most {LARGEST_EPSILON**2 / 4:g}."
+            )
+        return cls(_alike(rho), unit, weight_steps, rho)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole release guarantees."""
+        return self.unit.zcdp(self.rho)
+
+    def rate(self, share: Fraction, scale: int) -> Fraction:
+        """The rate at which scores may be used by a choice that costs ``share`` of ρ."""
+        return root_below(8 * share * self.rho) / (self.factor * scale)
+
+    def noise_rate(self, share: Fraction, scale: int) -> Fraction:
+        """The rate of geometric noise that costs ``share`` of ρ."""
+        self.check_noise(share, scale)
+        return root_below(2 * share * self.rho) / (self.factor * scale)
+
+    def variance(self, share: Fraction, scale: int) -> Fraction:
+        """The variance for values that a record of weight 1 changes by at most ``scale`` in sum, and so in length."""
+        return Fraction((self.factor * scale) ** 2) / (2 * share * self.rho)
+
+    def law(self, share: Fraction, scale: int) -> tuple[Fraction | None, Fraction | None]:
+        """See above."""
+        return None, self.variance(share, scale)
+
+    def check_noise(self, share: Fraction, scale: int) -> None:
+        """Refuse noise that would not fit 64 bits."""
+        if self.variance(share, scale) > 1 << 88:
+            raise InputError(
+                f"rho={float(self.rho):g} is too small for this setting: its noise would not fit 64-bit integers. Take a "
+                "larger rho, or fewer contributions."
+            )
+
+    def part(self, share: Fraction) -> ConcentratedSetting:
+        """The same with a share of the budget."""
+        return replace(self, epsilon=_alike(self.rho * share), rho=self.rho * share)
+
+    def perturbed(self, values: Ints, share: Fraction, scale: int, draws: Draws) -> Noisy:
+        """The same with Gaussian noise, rounded to integers."""
+        self.check_noise(share, scale)
+        variance = self.variance(share, scale)
+        return values + draws.rounded_gaussians(variance, values.size).reshape(values.shape), None, variance
+
+
+def root_below(square: Fraction) -> Fraction:
+    """The root of a number above 0, rounded down by less than one part in 2^26.
+
+    >>> root_below(Fraction(1, 4)), root_below(Fraction(2)) ** 2 < 2
+    (Fraction(1, 2), True)
+    """
+    places = max(0, 28 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
+    return Fraction(math.isqrt((square.numerator << 2 * places) // square.denominator), 1 << places)
+
+
+def _alike(rho: Fraction) -> Fraction:
+    """The epsilon of geometric noise with the same variance, about."""
+    return Fraction(2 * math.sqrt(rho))
+
+
+# What one fit may spend, and on what besides the fit itself.
+
+COUNTING_SHARE = Fraction(2, 100)
+"""The share of epsilon that a noisy number of records costs, when ``public_n`` is not given."""
+MOST_RECORDS = 2**62
+"""A larger ``public_n`` is refused."""
+MOST_COUNTED = 1 << 30
+"""Sums of scores are 64-bit integers, which so many records cannot overflow."""
+WEIGHT_STEPS = 64
+
+
+@dataclass(frozen=True)
+class FitBudget:
+    """The ``whole`` budget of a fit, of which finding the direction takes the share ``finding``.
+
+    Counting the records takes a share too, unless their number is public. A record's weight counts up to ``max_weight``.
+    """
+
+    whole: CurveSetting
+    public_n: int | None = None
+    finding: Fraction = Fraction(0)
+    max_weight: float = 1.0
+
+    @classmethod
+    def of(cls, stated: Any, finding: Fraction, *, weighted: bool, grouped: bool) -> FitBudget:
+        """The budget that the parameters of an estimator state, checked."""
+        unit = Unit(stated.contributions, stated.neighbours, stated.unit)
+        if unit.contributions > 1 and not grouped:
+            raise InputError(
+                f"contributions={unit.contributions} needs groups, the privacy unit of each record: "
+                "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
+            )
+        whole = _whole(stated.epsilon, stated.rho, unit, WEIGHT_STEPS if weighted else 1)
+        size = stated.public_n
+        if size is not None:
+            size = whole_number(size, "public_n (or None)", most=MOST_RECORDS)
+        return cls(whole, size, finding, _max_weight(stated.max_weight) if weighted else 1.0)
+
+    @property
+    def largest_n(self) -> int:
+        """The largest number of records that sizes may have to follow. A noisy one may be any."""
+        return self.public_n or MOST_COUNTED
+
+    @property
+    def left(self) -> Fraction:
+        """The share that is left for the fit itself."""
+        return 1 - self.finding - (COUNTING_SHARE if self.public_n is None else 0)
+
+    @property
+    def rest(self) -> CurveSetting:
+        """What the fit itself may spend."""
+        return self.whole.part(self.left)
+
+    def size(self, count: int, draws: Draws) -> int:
+        """The public number of records, or a noisy one. The true one decides nothing."""
+        if self.public_n is not None:
+            return self.public_n
+        unweighted = replace(self.whole, weight_steps=1)
+        noisy, _, _ = unweighted.perturbed(np.array([count]), COUNTING_SHARE, 1, draws)
+        return max(1, int(noisy[0]))
+
+
+def _whole(epsilon: Any, rho: Any, unit: Unit, weight_steps: int) -> CurveSetting:
+    if rho is None:
+        return CurveSetting(positive(epsilon, "epsilon"), unit, weight_steps)
+    if exact(epsilon, "epsilon") != 1:
+        raise InputError("Give rho or epsilon, not both: with rho, epsilon stays at its default.")
+    return ConcentratedSetting.of(positive(rho, "rho"), unit, weight_steps)
+
+
+def _max_weight(stated: Any) -> float:
+    if stated is None:
+        raise InputError(
+            "sample_weight needs max_weight: the largest weight that a record may have, known without the data. A "
+            "record of unlimited weight cannot be hidden."
+        )
+    return float(positive(stated, "max_weight"))
+
+
+# What is public about one fit, and what mechanisms compute from it. Nothing here has seen a record.
 
 
 @dataclass(frozen=True)
@@ -125,3 +368,105 @@ class RegressionProblem:
     def unit(self, values: int) -> float:
         """The loss that 1 in the table stands for."""
         return self.loss.unit(ROWS, values, self.span)
+
+
+# From arrays to private records.
+#
+# Shapes and lengths are public and checked with errors. Contents are private: a value that is missing or cannot
+# be read drops its record, a value outside its interval is moved to the nearest end, and nothing is ever raised
+# or printed about either (docs/theory/curves.md, section 1). What a value means is decided by
+# :mod:`isotone.reading.values`, as for releases.
+
+
+@dataclass(frozen=True)
+class Records:
+    """Private records on public grids.
+
+    The index of ``x``, the index of ``y``, an integer weight.
+    """
+
+    cells: Ints = field(repr=False)
+    levels: Ints = field(repr=False)
+    weights: Ints = field(repr=False)
+
+    def sorted(self) -> Records:
+        """Sorted by cell, and by falling level within a cell.
+
+        The second order makes every isotonic fit of a prefix or suffix give equal ``x`` equal values: levels
+        that fall are pooled (docs/theory/curves.md, section 5).
+        """
+        levels, weights = int(self.levels.max(initial=0)) + 1, int(self.weights.max(initial=0)) + 1
+        if (int(self.cells.max(initial=0)) + 1) * levels * weights >= 1 << 62:
+            order = np.lexsort((-self.levels, self.cells))
+            return Records(self.cells[order], self.levels[order], self.weights[order])
+        # one integer for each record sorts much faster than an index
+        packed = np.sort((self.cells * levels + (levels - 1 - self.levels)) * weights + self.weights)
+        rest, weight = np.divmod(packed, weights)
+        cells, fallen = np.divmod(rest, levels)
+        return Records(cells, levels - 1 - fallen, weight)
+
+    def rows(self, table: Ints) -> Ints:
+        """For every record the row of a loss table, whose rows are coarser than levels."""
+        coarse = FINE // (table.shape[0] - 1)
+        return (self.levels + coarse // 2) // coarse
+
+    def bins(self, starts: Ints) -> Ints:
+        """The bin of every record. Bins begin at ``starts``."""
+        return np.searchsorted(starts, self.cells, side="right") - 1
+
+    def mirrored(self, points: int) -> Records:
+        """The same records with ``x`` running the other way."""
+        return replace(self, cells=points - 1 - self.cells).sorted()
+
+    def upside_down(self, levels: int) -> Records:
+        """The same records with ``y`` running the other way."""
+        return replace(self, levels=levels - self.levels).sorted()
+
+
+def check_columns(rows: int, y: Any, weight: Any, groups: Any) -> None:
+    """Refuse columns that have not one entry for each of ``rows`` rows. No value is looked at."""
+    if y is None:
+        raise InputError("A regression requires y to be passed, but the target y is None.")
+    for name, column in (("y", y), ("sample_weight", weight), ("groups", groups)):
+        if column is not None:
+            check_length(column, name, rows)
+
+
+def read_records(cells: Ints, y: Any, weight: Any, groups: Any, problem: RegressionProblem) -> Records:
+    """The records that count, as integers on public grids.
+
+    ``cells`` has the place of each ``x``, −1 where there is none. Where labels are declared any other ``y`` is missing. Of
+    each unit the first ``contributions`` records with values count.
+    """
+    budget, y = problem.budget, numbers_of(only_column(y, "y"))
+    kept = (cells >= 0) & ~np.isnan(y)
+    if problem.labels:
+        low, high = map(float, problem.y_range)
+        kept &= (y == low) | (y == high)
+    weights = np.full(cells.size, budget.whole.weight_steps, dtype=np.int64)
+    if weight is not None:
+        weight = numbers_of(only_column(weight, "sample_weight"))
+        kept &= ~np.isnan(weight)
+        share = np.clip(np.nan_to_num(weight), 0.0, budget.max_weight) / budget.max_weight
+        weights = np.rint(share * budget.whole.weight_steps).astype(np.int64)
+    if groups is not None:
+        names = units(only_column(groups, "groups"))
+        kept &= _among_first(names, kept, budget.whole.unit.contributions)
+    return Records(cells[kept], problem.y_grid.snap(y[kept]), weights[kept]).sorted()
+
+
+def _among_first(names: Sequence[str | None], kept: Bools, contributions: int) -> Bools:
+    """Mark the first ``contributions`` records of each unit among those kept.
+
+    None is marked without a unit.
+
+    The rule sees one unit's rows at a time, so adding or removing another unit changes nothing.
+    """
+    seen: dict[str, int] = {}
+    marks = np.zeros(len(names), dtype=np.bool_)
+    for row in np.flatnonzero(kept).tolist():
+        name = names[row]
+        if name is not None and seen.get(name, 0) < contributions:
+            seen[name] = seen.get(name, 0) + 1
+            marks[row] = True
+    return marks

@@ -14,7 +14,7 @@ from isotone.desk.places import require_inside, require_no_data, small_text
 from isotone.desk.root import PathError, Root
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError, SpecError
-from isotone.forms.toml import toml_text
+from isotone.forms.questionnaire import toml_text
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
 

@@ -31,8 +31,7 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from numpy.typing import NDArray
 
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.independent import DiscreteGaussianMechanism, GaussianMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGuarantee
@@ -126,7 +125,7 @@ def _noise_multiplier(mechanism: Any) -> float | None:
     if isinstance(mechanism, GaussianMechanism):
         squared = mechanism.variance / mechanism.sensitivity.l2_squared
     elif isinstance(mechanism, OrderGaussianMechanism) and mechanism.guarantee.kind == "approximate":
-        reach = mechanism.strategy.sensitivity_squared * mechanism.unit.changes**2
+        reach = mechanism.strategy.sensitivity * mechanism.unit.changes**2
         squared = mechanism.variance / reach
     return None if squared is None else math.sqrt(squared) / _SLACK
 

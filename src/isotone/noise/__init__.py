@@ -7,24 +7,36 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 
 from isotone.noise import bits, simulate
 from isotone.noise.bits import random_below, random_belows, random_bits, random_words
-from isotone.noise.choices.choice import choose_integer, shuffle
-from isotone.noise.choices.exponential_choice import choose_exponential, choose_exponential_segments
-from isotone.noise.choices.lazy_choice import choose_lazily
-from isotone.noise.coins import bernoulli, bernoulli_exp, bernoulli_exp_lazily
-from isotone.noise.cube import rounded_cube
-from isotone.noise.exact_gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
+from isotone.noise.brackets import bernoulli, bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise.choices import (
+    choose_exponential,
+    choose_exponential_segments,
+    choose_integer,
+    choose_lazily,
+    shuffle,
+)
 from isotone.noise.exponential import (
     LazyExponentials,
+    rounded_cube,
     rounded_exponential_rows,
     rounded_exponential_spans,
     rounded_exponential_sums,
 )
-from isotone.noise.laplace.bulk import geometrics, two_sided_geometrics
-from isotone.noise.laplace.lazy_arrays import bernoulli_exps, lazy_geometrics, lazy_two_sided_geometrics
-from isotone.noise.laplace.single_draws import geometric, rounded_laplaces, two_sided_geometric
-from isotone.noise.laplace.sums import geometric_sums
-from isotone.noise.laplace.uneven import UnevenLine, uneven_geometrics
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.gaussian import discrete_gaussian, discrete_gaussians, rounded_gaussians
+from isotone.noise.laplace import (
+    UnevenLine,
+    bernoulli_exps,
+    geometric,
+    geometric_sums,
+    geometrics,
+    lazy_geometrics,
+    lazy_two_sided_geometrics,
+    rounded_laplaces,
+    two_sided_geometric,
+    two_sided_geometrics,
+    uneven_geometrics,
+)
+from isotone.noise.simulate import Simulated, refuse_simulated
 
 discrete_laplace = two_sided_geometric
 

@@ -3,8 +3,8 @@ from isotone.order.decomposition import Node as Node
 from isotone.order.decomposition import Parallel as Parallel
 from isotone.order.decomposition import Prime as Prime
 from isotone.order.decomposition import Series as Series
+from isotone.order.isotonic import project as project
+from isotone.order.isotonic import project_covariance as project_covariance
 from isotone.order.poset import Poset as Poset
-from isotone.order.projection.covariance import project_covariance as project_covariance
-from isotone.order.projection.least_squares import project as project
 
 __all__: list[str]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.closing_records import closing_stages
-from isotone.order.coding import Options, innermost_first, partitions_upward
-from isotone.order.hierarchy import Ends, is_hierarchy
+from isotone.order.building import Ends, is_hierarchy
+from isotone.order.closure import Options, innermost_first, partitions_upward
+from isotone.order.poset import closing_stages
 from isotone.privacy.checks import one_of, whole_number
 from isotone.reading.columns import ColumnRule, as_text, name_text, public_texts, read_columns
 from isotone.reading.contributions import (

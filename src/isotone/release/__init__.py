@@ -1,6 +1,6 @@
 """Releases from start to end, with ledger, manifest, spec and report."""
 
-from isotone.audit.audit_report import AuditReport
+from isotone.audit.exact import AuditReport
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.reading.questions import Answers
 from isotone.reading.sources import SourceError

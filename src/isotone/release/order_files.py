@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
-from isotone.order.choices import Children, read_children
+from isotone.order.exclusive import Children, read_children
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec

@@ -13,7 +13,7 @@ from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import truth
 
 if TYPE_CHECKING:
-    from isotone.inference.estimate import Estimate
+    from isotone.inference.estimates import Estimate
     from isotone.release.kinds.reader import Reader
     from isotone.release.result import Release
 

@@ -16,7 +16,7 @@ from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.bipartitions.counting_tables import within_reach
+from isotone.order.bipartitions.counting import within_reach
 from isotone.tables.choosing import TableMechanism
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.two_stage import TwoStageMechanism

@@ -16,7 +16,7 @@ from isotone.release.spec import Spec
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
 
 __all__ = ["audit_name", "audit_spec", "open_ledger", "plan_spec", "release_spec"]
 

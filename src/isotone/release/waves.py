@@ -24,8 +24,7 @@ from isotone.ledger import Cost
 from isotone.ledger.composition import Composition
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.release.manifest import GuaranteeEntry, Manifest, guarantee_from, guarantee_to
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from math import expm1
 from typing import Any
 
 from isotone.privacy.calibration import largest_pure
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import TwoStageMechanism

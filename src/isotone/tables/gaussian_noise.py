@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.privacy.draws import Draws
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 from isotone.tables.estimate.beliefs import GaussianBeliefs
 from isotone.tables.estimate.gaussian_views import DENSE, DirectViews, GaussianViews, binned_channel
 from isotone.tables.estimate.whole import estimate_histogram

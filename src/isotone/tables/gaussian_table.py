@@ -13,8 +13,7 @@ from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
 from isotone.privacy.checks import Number, one_of, truth, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.gaussian_noise import GaussianMeasurement, change, measurement_for
 from isotone.tables.stratum import StratifiedMechanism
 from isotone.tables.thresholds import Preset

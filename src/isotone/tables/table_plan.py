@@ -21,8 +21,7 @@ from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 from isotone.tables.choosing import noises
 from isotone.tables.distribution.distribution import DistributionLike
 from isotone.tables.estimate.banded_matrices import many_systems

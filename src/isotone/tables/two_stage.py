@@ -17,8 +17,7 @@ from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, positive, share, whole_number
 from isotone.privacy.draws import Draws
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.distribution.percentile import choose_upper
 from isotone.tables.stratum import StratifiedMechanism
 from isotone.tables.thresholds import DENSE, FEW, SMALL, Preset, Thresholds, default_preset, thresholds_for

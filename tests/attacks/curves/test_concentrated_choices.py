@@ -14,8 +14,8 @@ import pytest
 from tests.support.curve_cases import MECHANISMS, ends, law_of
 from tests.support.curve_outcomes import datasets, neighbours_of
 
-from isotone.curves.setting import ConcentratedSetting, CurveSetting, root_below
-from isotone.privacy.unit import Neighbours, Unit
+from isotone.curves.problem import ConcentratedSetting, CurveSetting, root_below
+from isotone.privacy.guarantee import Neighbours, Unit
 
 RHO = Fraction(1, 2)
 ORDERS = (1.01, 2.0, 6.0)

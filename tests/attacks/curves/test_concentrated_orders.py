@@ -18,12 +18,11 @@ from tests.support.poset_outcomes import runs
 
 from isotone.curves import PrivatePosetRegression
 from isotone.curves.grids import FINE
-from isotone.curves.poset.tree import OrderMechanism
-from isotone.curves.setting import ConcentratedSetting, CurveSetting
+from isotone.curves.poset_regression import OrderMechanism
+from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 RHO = Fraction(1, 50)
 """So small that a choice between two equal sides uses up nearly all of it."""

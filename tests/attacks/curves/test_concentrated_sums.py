@@ -15,11 +15,11 @@ import pytest
 from tests.support.curve_outcomes import records_of, scripted
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.posterior_fit import PosteriorFit
 from isotone.curves.grids import FINE
-from isotone.curves.setting import ConcentratedSetting
+from isotone.curves.posterior_fit import PosteriorFit
+from isotone.curves.problem import ConcentratedSetting
 from isotone.errors import InputError
-from isotone.privacy.unit import Neighbours, Unit
+from isotone.privacy.guarantee import Neighbours, Unit
 
 RHO = Fraction(1, 2)
 POINTS = (0, 2)

@@ -33,19 +33,15 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.bins import QuantileBins
-from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit, HistogramShares
-from isotone.curves.chain.lines.line_fit import LineFit, RefinedLineFit
-from isotone.curves.chain.tree import Parts
 from isotone.curves.curve import Curve, CurveMechanism
+from isotone.curves.cuts import DrawnValues, DrawShares, Imbalance, QuantileBins, StepFit, TreeMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.privacy.unit import Unit
+from isotone.curves.histograms import HistogramFit, HistogramShares
+from isotone.curves.lines import LineFit, RefinedLineFit
+from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.tree import AdditiveScore, HalvingScore, Parts
+from isotone.privacy.guarantee import Unit
 from isotone.published.curves.shape_tree import ShapeTree
 
 ADD = CurveSetting(Fraction(1))

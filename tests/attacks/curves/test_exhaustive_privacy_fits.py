@@ -16,13 +16,11 @@ from tests.support.curve_cases import MECHANISMS, largest_ratio
 from tests.support.curve_outcomes import Outcomes, distribution, scripted
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.chain.drawn_values import DrawnValues, StepFit
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit
-from isotone.curves.chain.lines.line_fit import RefinedLineFit
-from isotone.curves.chain.problem import METHODS
 from isotone.curves.curve import CurveMechanism
-from isotone.curves.fit_budget import FitBudget
-from isotone.curves.setting import CurveSetting
+from isotone.curves.cuts import METHODS, DrawnValues, StepFit
+from isotone.curves.histograms import HistogramFit
+from isotone.curves.lines import RefinedLineFit
+from isotone.curves.problem import CurveSetting, FitBudget
 from isotone.order import Poset
 
 ROUNDING = 1e-9

@@ -32,15 +32,13 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.drawn_values import DrawShares, Imbalance
-from isotone.curves.chain.lines.line_fit import LineFit
-from isotone.curves.chain.tree import Parts
+from isotone.curves.cuts import DrawShares, Imbalance, TreeMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Logistic, Pinball, Squared
-from isotone.curves.setting import CurveSetting
-from isotone.privacy.unit import Unit
+from isotone.curves.lines import LineFit
+from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
+from isotone.curves.problem import CurveSetting
+from isotone.curves.tree import AdditiveScore, Parts
+from isotone.privacy.guarantee import Unit
 from isotone.published.curves.threshold import SquaredScore
 
 REPLACE = CurveSetting(Fraction(1), Unit(neighbours="replace"))

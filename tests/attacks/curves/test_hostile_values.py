@@ -14,9 +14,8 @@ import polars as pl
 import pytest
 from tests.support.hostile import ARRAYS, HOSTILE, objects
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
-from isotone.curves.chain import regression as chain_regression
-from isotone.curves.poset import regression as poset_regression
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, poset_regression
+from isotone.curves import regression as chain_regression
 from isotone.noise import Simulated
 from isotone.order import Poset
 

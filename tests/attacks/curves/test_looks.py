@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of, scripted
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.chain import posterior_fit
-from isotone.curves.chain.posterior_fit import PosteriorFit
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, posterior_fit
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
-from isotone.curves.posterior.posterior import CurvePosterior
-from isotone.curves.setting import ConcentratedSetting, CurveSetting
+from isotone.curves.posterior import CurvePosterior
+from isotone.curves.posterior_fit import PosteriorFit
+from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.order import Poset
-from isotone.privacy.unit import Neighbours, Unit
+from isotone.privacy.guarantee import Neighbours, Unit
 
 BUDGET = Fraction(3, 7)
 Rows = tuple[tuple[int, int], ...]

@@ -14,10 +14,10 @@ from tests.support.curve_outcomes import Outcomes, records_of
 
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.chain.choosing import mechanism_for as chain_mechanism
-from isotone.curves.circuits import selection
-from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws, exact_draws
-from isotone.curves.poset.choosing import mechanism_for as order_mechanism
+from isotone.curves import circuits as selection
+from isotone.curves.circuits import ExactCurveDraws, SeededCurveDraws, exact_draws
+from isotone.curves.poset_regression import mechanism_for as order_mechanism
+from isotone.curves.regression import mechanism_for as chain_mechanism
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.order import Poset

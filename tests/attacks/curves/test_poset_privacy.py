@@ -20,10 +20,9 @@ from tests.support.poset_cases import MECHANISMS, ends
 from tests.support.poset_outcomes import law
 
 from isotone.curves.grids import FINE
-from isotone.curves.poset.problem import METHODS
-from isotone.curves.poset.tree import OrderMechanism
-from isotone.curves.setting import CurveSetting
-from isotone.privacy.unit import Unit
+from isotone.curves.poset_regression import METHODS, OrderMechanism
+from isotone.curves.problem import CurveSetting
+from isotone.privacy.guarantee import Unit
 
 EPSILON = Fraction(1)
 ROUNDING = 1e-9

@@ -17,15 +17,15 @@ import pytest
 from tests.support.curve_cases import Weighted, slopes
 from tests.support.curve_outcomes import records_of
 
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.chain.lines import line_fit
-from isotone.curves.chain.lines.line_fit import RefinedLineFit
-from isotone.curves.circuits.circuit import Circuit, CircuitTables
+from isotone.curves import lines as line_fit
+from isotone.curves.circuits import Circuit, CircuitTables
+from isotone.curves.cuts import DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Huber, Pinball
-from isotone.curves.setting import CurveSetting
-from isotone.privacy.unit import Unit
+from isotone.curves.lines import RefinedLineFit
+from isotone.curves.losses import Absolute, Huber, Pinball
+from isotone.curves.problem import CurveSetting
+from isotone.curves.tree import AdditiveScore
+from isotone.privacy.guarantee import Unit
 
 ROUNDING = 1e-9
 LOSSES = [

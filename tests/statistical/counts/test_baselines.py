@@ -14,13 +14,15 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, assert_tells_cont
 from tests.support.effort import draws, off
 
 from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+)
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.order import Poset
-from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism
+from isotone.published.counts import L2Mechanism, LpMechanism
 
 WRONG = 1 + Fraction(str(off(0.25)))
 
@@ -64,7 +66,7 @@ def check_cube(m, sample):
 
 
 def test_the_released_cube_reads_on_when_its_first_digits_do_not_decide(monkeypatch):
-    monkeypatch.setattr("isotone.noise.cube.first_places", lambda *_: 1)
+    monkeypatch.setattr("isotone.noise.exponential.first_places", lambda *_: 1)
     m = LInfinityMechanism(Poset.chain("a"), "0.3")
     sample = np.array([m.release([5])[0] - 5 for _ in range(draws(6_000, 0.3))])
     check_integers(sample, m, LInfinityMechanism(Poset.chain("a"), 0.3 * (1 + off(0.3))))

@@ -17,8 +17,8 @@ from isotone.counts.sampling.interleaved_sampler import InterleavedSampler
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.sources import CoupledSource, seeded
 from isotone.order import Poset
+from isotone.order.bipartitions.coupling import Past, TwoLevels
 from isotone.order.bipartitions.extended import draw, loosened, tables
-from isotone.order.bipartitions.two_levels.two_level_coupling import Past, TwoLevels
 
 LOW = [P for n in (1, 2, 3, 4, 5) for P in all_posets(n) if P.levels.max() <= 1]
 

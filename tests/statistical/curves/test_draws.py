@@ -20,18 +20,16 @@ from tests.support.curve_outcomes import curve_key, distribution, records_of
 from tests.support.effort import draws, off
 
 from isotone import noise
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.circuits import circuit as circuits
-from isotone.curves.circuits.circuit import CircuitTables, descend
-from isotone.curves.circuits.selection import SeededCurveDraws
+from isotone.curves import circuits
+from isotone.curves.circuits import CircuitTables, SeededCurveDraws, descend
 from isotone.curves.curve import CurveMechanism
+from isotone.curves.cuts import ChainProblem, TreeMechanism
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.monotone import monotone_graph
+from isotone.curves.losses import Absolute
+from isotone.curves.problem import CurveSetting
+from isotone.curves.regression import mechanism_for
+from isotone.curves.shapes import monotone_graph
+from isotone.curves.tree import AdditiveScore
 
 Law = dict[Any, float]
 ROWS = (*tuple((x, FINE * x // 5) for x in range(6)), (0, FINE), (5, 0))

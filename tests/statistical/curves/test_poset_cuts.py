@@ -14,19 +14,15 @@ from tests.support.effort import draws, off
 from tests.support.poset_outcomes import brute_law, composed, cut_key, law, listed_whole
 
 from isotone import noise
-from isotone.curves.circuits.circuit import Circuit, CircuitTables, descend
-from isotone.curves.circuits.selection import ExactCurveDraws, SeededCurveDraws
+from isotone.curves.circuits import Circuit, CircuitTables, ExactCurveDraws, SeededCurveDraws, descend
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute
-from isotone.curves.poset.arrangement import arrange
-from isotone.curves.poset.baseline import PosetBaseline, branches
-from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.poset.regions import Region
-from isotone.curves.poset.tree import PosetTree
-from isotone.curves.setting import CurveSetting
+from isotone.curves.ideals import Region
+from isotone.curves.losses import Absolute
+from isotone.curves.poset_regression import PosetBaseline, PosetTree, branches
+from isotone.curves.problem import CurveSetting
+from isotone.curves.surface import GridRegion, ProductOrder, arrange
 from isotone.order import Poset
-from isotone.published.curves.poset_coupling import CoupledRegion
+from isotone.published.curves.threshold import CoupledRegion
 
 DRAWS, WRONG = draws(6_000, 1 / 3), 1 + Fraction(off(1 / 3)).limit_denominator(30)
 FEWER_DRAWS, MORE_WRONG = draws(2_500, 0.5), 1 + Fraction(off(0.5)).limit_denominator(30)

@@ -11,9 +11,8 @@ from tests.support.chisquare import FALSE_ALARM
 from tests.support.effort import draws, off
 
 from isotone import noise
-from isotone.noise import exact_gaussian as gaussian
-from isotone.noise import simulate
-from isotone.noise.compiled import gaussian_kernel
+from isotone.noise import gaussian, simulate
+from isotone.noise import gaussian as gaussian_kernel
 
 MANY, FEW = draws(100_000, 0.2), draws(25_000, 0.2)
 RATES = [Fraction(1), Fraction(1, 10), Fraction(5, 2), Fraction(1, 1000), Fraction(22, 7 * 10**8)]

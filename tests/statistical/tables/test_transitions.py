@@ -15,7 +15,7 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, mar
 from tests.support.effort import draws, off
 
 from isotone.privacy.calibration import sigma_squared
-from isotone.published.tables.scale_mechanism import ScaleMechanism
+from isotone.published.tables.scales import ScaleMechanism
 from isotone.tables import (
     CountMechanism,
     discrete_gaussian,

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from isotone.audit import audit, audit_exact
-from isotone.audit.bounds import clopper_pearson, epsilon_bound, rho_bound
-from isotone.audit.gaussians import gaussian_epsilon
+from isotone.audit.black_box import clopper_pearson, epsilon_bound, rho_bound
+from isotone.audit.exact import gaussian_epsilon
 from isotone.counts import (
     DiscreteLaplaceMechanism,
     GaussianMechanism,

@@ -8,8 +8,7 @@ from tests.support.effort import CLOSELY, effort
 
 from isotone import counts
 from isotone.audit import black_box
-from isotone.audit.count_audit import audit_count_mechanism
-from isotone.audit.exact import ExactFinding
+from isotone.audit.exact import ExactFinding, audit_count_mechanism
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading import sources as formats

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from isotone.audit.outputs import Sides, draw_both
-from isotone.audit.scores import learn_scores
+from isotone.audit.black_box import Sides, draw_both, learn_scores
 from isotone.errors import InputError
 
 

@@ -13,8 +13,8 @@ from isotone.counts import sample_extended_bipartition
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
-from isotone.order.bipartitions.counting_steps import BESIDE, POINTS, PRIME, STACK, steps
 from isotone.order.bipartitions.moments import expected_squares as exact_squares
+from isotone.order.bipartitions.steps import BESIDE, POINTS, PRIME, STACK, steps
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 

@@ -19,8 +19,8 @@ from isotone.counts import (
     TreeGaussianMechanism,
 )
 from isotone.counts.breakdowns.cells import read_breakdown
-from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.errors import InputError
+from isotone.linear.law import log_concave_reach
 from isotone.noise import rounded_exponential_rows
 from isotone.order import Poset
 

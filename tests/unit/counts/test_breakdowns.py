@@ -31,9 +31,9 @@ from isotone.counts.breakdowns.margins_least_squares import (
 )
 from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
 from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
-from isotone.counts.breakdowns.tails import log_concave_reach
 from isotone.counts.candidates import Setting
 from isotone.errors import InputError
+from isotone.linear.law import log_concave_reach
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 
@@ -292,12 +292,12 @@ def test_intervals_of_rounded_sums_of_whole_noise_hold_by_enumeration(epsilon):
     """A chain of two counts by sums of a tree: three whole numbers, weighted, added up and rounded."""
     breakdown = read_breakdown(["s"], {"s": ["f"]}, ["s"])
     m = MarginsMechanism(HierarchicalMechanism(Poset.chain("ab"), epsilon), breakdown)
-    tree, rate = m.base.trees[0], float(m.base.rate)  # pyright: ignore
+    tree, rate = m.base.strategy.trees[0], float(m.base.rate)  # pyright: ignore
     z = np.arange(-30, 31)  # all but a millionth
     law = math.tanh(rate / 2) * np.exp(-rate * np.abs(z))
     nodes = np.stack(np.meshgrid(z, z, z, indexing="ij"), axis=-1).reshape(-1, 3).astype(float)
     joint = (law[:, None, None] * law[:, None] * law).ravel()
-    noise = np.rint(tree.running_sums([nodes[:, :2], nodes[:, 2:]]))
+    noise = np.rint(tree.running_sums(nodes))
     for value, half in enumerate(m.half_widths(0.95)[0].ravel()):
         assert joint[np.abs(noise[:, value]) > half].sum() <= 0.05
 
@@ -312,9 +312,8 @@ def test_gaussian_trees_have_the_reach_of_log_concave_noise():
 
 def test_weights_of_whole_numbers_in_sums_of_a_tree():
     m = HierarchicalMechanism(Poset.chain(range(7)), 1, branching=3)
-    ends = np.cumsum(m.trees[0].lengths)
-    nodes = np.split(np.eye(ends[-1]), ends[:-1], axis=1)
-    squares = np.sum(m.trees[0].running_sums(nodes) ** 2, axis=0)
+    (tree,) = m.strategy.trees
+    squares = np.sum(tree.running_sums(np.eye(m.strategy.rows)) ** 2, axis=0)
     np.testing.assert_allclose(m.error().variance / m.whole_parts, squares)
 
 

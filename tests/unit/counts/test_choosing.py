@@ -19,8 +19,7 @@ from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee, Neighbours
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
 BUDGETS: list[dict[str, Any]] = [
     {"epsilon": "1/10"},

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from isotone.counts import DiscreteLaplaceMechanism, HierarchicalMechanism, LaplaceMechanism
 from isotone.counts.consistency import consistent
 from isotone.errors import InputError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 
 

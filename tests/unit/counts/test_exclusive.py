@@ -13,8 +13,10 @@ from tests.support.andxor import all_forests, records_of
 from tests.support.bipartitions import bipartitions_by_sides
 from tests.support.effort import effort
 
-from isotone.audit.count_audit import _neighbouring_counts  # pyright: ignore[reportPrivateUsage]
-from isotone.audit.exact import audit_exact
+from isotone.audit.exact import (
+    _neighbouring_counts,  # pyright: ignore[reportPrivateUsage]
+    audit_exact,
+)
 from isotone.counts import (
     DifferenceBodyMechanism,
     LaplaceMechanism,

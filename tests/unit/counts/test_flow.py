@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.support.calls import called_back
 
-from isotone.counts import PosetMechanism, law
+from isotone.counts import PosetMechanism
 from isotone.counts.mechanisms import k_norm
+from isotone.linear import law
 from isotone.order import Poset
 
 FORK = Poset("abc", [("b", "a"), ("c", "a")])

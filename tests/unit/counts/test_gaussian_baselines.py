@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isotone.counts.mechanisms.independent.discrete_gaussian import DiscreteGaussianMechanism
-from isotone.counts.mechanisms.independent.gaussian import GaussianMechanism
+from isotone.counts.mechanisms.independent.independent import DiscreteGaussianMechanism, GaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset

@@ -19,7 +19,7 @@ from tests.support.tape import follow_all_paths
 
 from isotone import noise
 from isotone.audit import audit_exact
-from isotone.audit.count_audit import _neighbouring_counts
+from isotone.audit.exact import _neighbouring_counts
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism, plan
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
@@ -27,7 +27,7 @@ from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
 from isotone.counts.sampling.interleaved_sampler import spans
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.building.stacking import stacked
+from isotone.order.building import stacked_copies
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
@@ -136,7 +136,7 @@ def test_bipartitions_of_the_stack_are_those_of_the_groups(P, groups):
 def test_all_paths_draw_every_pair_equally_often(monkeypatch):
     """Through the code that releases: the law of its draws, exactly, and not by chance."""
     m = GroupedDifferenceMechanism(ONE, 1, groups=3)
-    sources = ["isotone.noise.choices.choice.random_below"]
+    sources = ["isotone.noise.choices.random_below"]
     law = follow_all_paths(lambda: ends_of(m, *m.sampler.draw_slots(ExactDraws())), monkeypatch, sources)
     expected = ends_by_group(ONE, 3)
     assert law.unexplored == 0
@@ -228,7 +228,7 @@ def test_open_roundings_are_settled_by_further_digits(monkeypatch):
 
 def test_a_stack_has_its_copies_one_after_the_other():
     order = V.canonical.order
-    S = stacked(order, 11).canonical.order
+    S = stacked_copies(order, 11).canonical.order
     matrix = S.leq_matrix()
     for i, j in product(range(11), repeat=2):
         block = matrix[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]

@@ -7,11 +7,10 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.mechanisms.independent.discrete_laplace import DiscreteLaplaceMechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import DiscreteLaplaceMechanism, LaplaceMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

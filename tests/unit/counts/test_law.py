@@ -14,9 +14,9 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
 )
-from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, Law, rank
-from isotone.counts.mechanisms.additive import OTHER_DRAWS
 from isotone.errors import InputError
+from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, Law, rank
+from isotone.linear.mechanism import OTHER_DRAWS
 from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 

@@ -9,14 +9,14 @@ from tests.support.posets import all_posets
 
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import choose_mechanism
-from isotone.counts.mechanisms.independent.laplace import LaplaceMechanism
+from isotone.counts.mechanisms.independent.independent import LaplaceMechanism
 from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
-from isotone.noise.cube import rounded_cube
+from isotone.noise.exponential import rounded_cube
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.published.counts.lp_ball import L2Mechanism, LpMechanism, squared_norm_of_ball
+from isotone.published.counts import L2Mechanism, LpMechanism, squared_norm_of_ball
 
 
 def test_they_have_the_shape_of_a_mechanism():
@@ -159,7 +159,7 @@ def test_a_rate_too_small_for_64_bits_is_refused():
 
 @pytest.mark.parametrize(("rate", "size"), [(Fraction(1, 2**44), 2**18), (Fraction(1, 2**44), 2**12)])
 def test_a_cube_too_large_for_64_bits_is_refused_before_anything_is_drawn(rate, size, monkeypatch):
-    monkeypatch.setattr("isotone.noise.cube.LazyExponentials", lambda *_: pytest.fail("it drew"))
+    monkeypatch.setattr("isotone.noise.exponential.LazyExponentials", lambda *_: pytest.fail("it drew"))
     with pytest.raises(InputError, match="at least"):
         rounded_cube(rate, size)
     with pytest.raises(InputError, match="size"):

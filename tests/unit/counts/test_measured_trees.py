@@ -14,11 +14,11 @@ from scipy.optimize import lsq_linear
 from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, plan, relative_to
 from isotone.counts.caring import care_weights
 from isotone.counts.consistency import consistent
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
 from isotone.counts.hierarchies.node_shares import exact_shares, gaussian_shares
-from isotone.counts.hierarchies.projection import project_tree, round_tree
-from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
+from isotone.counts.hierarchies.projection import project_tree
 from isotone.errors import InputError
+from isotone.linear.least_squares import Hierarchy, TreeLeastSquares, round_tree
 from isotone.order import Poset
 
 TREE = Poset.from_mapping({"a": "all", "b": "all", "a1": "a", "a2": "a"}, children="partition")
@@ -141,14 +141,16 @@ def test_no_unit_moves_the_nodes_further_than_the_noise_covers(P: Poset, k: int,
     lost = max(
         sum(
             share * int(d) ** 2 / (2 * gaussian.variance)
-            for share, d in zip(gaussian.node_shares, move, strict=True)
+            for share, d in zip(gaussian.strategy.shares, move, strict=True)
         )
         for move in moves
     )
     assert Fraction(2, 5) < lost <= Fraction(1, 2)
     laplace = TreeLaplaceMechanism(P, 1, neighbours, contributions=k)
     lost = max(
-        sum(laplace.rate * share * abs(int(d)) for share, d in zip(laplace.node_shares, move, strict=True))
+        sum(
+            laplace.rate * share * abs(int(d)) for share, d in zip(laplace.strategy.shares, move, strict=True)
+        )
         for move in moves
     )
     assert Fraction(9, 10) < lost <= 1
@@ -156,8 +158,8 @@ def test_no_unit_moves_the_nodes_further_than_the_noise_covers(P: Poset, k: int,
 
 def test_a_large_share_of_the_root_does_not_make_dropping_cheaper() -> None:
     shares = {"all": "9/10", "a": "1/20", "b": "1/10", "a1": "1/20", "a2": "1/20"}
-    assert TreeGaussianMechanism(TREE, rho=1, neighbours="replace", shares=shares).cost == 1
-    assert TreeGaussianMechanism(SEVERAL, rho=1, neighbours="replace").cost == 2
+    assert TreeGaussianMechanism(TREE, rho=1, neighbours="replace", shares=shares).strategy.sensitivity == 1
+    assert TreeGaussianMechanism(SEVERAL, rho=1, neighbours="replace").strategy.sensitivity == 2
 
 
 @pytest.mark.parametrize("P", [TREE, EXCLUSIVE, SEVERAL])
@@ -269,7 +271,7 @@ def test_a_release_breaks_ties_by_random_bits(monkeypatch: pytest.MonkeyPatch) -
     P = Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
     m = TreeGaussianMechanism(P, rho=1, shares=dict.fromkeys(P.elements, "1/2"))
     # the root is 9 in place of 8: nearer to 9 than to 8, and as near for both children
-    monkeypatch.setattr(type(m), "_draw_integers", lambda self, share, size, draws: np.array([1, 0, 0]))
+    monkeypatch.setattr(type(m.noise), "integers", lambda self, draws, size: np.array([1, 0, 0]))
     rows = [m.release({"a": 4, "b": 4, "all": 8}) for _ in range(60)]
     assert {int(row[P.index("a")] - row[P.index("b")]) for row in rows} == {-1, 1}  # false alarm: 2**-59
 

@@ -13,7 +13,7 @@ from tests.support.isotonic import sparse_poset
 from isotone.counts import GaussianMechanism, OrderGaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.guarantee import Guarantee, Neighbours

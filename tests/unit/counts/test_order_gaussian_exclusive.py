@@ -23,11 +23,11 @@ def test_no_record_is_longer_than_the_noise_covers(neighbours: Any) -> None:
         replaced = neighbours == "replace"
         moves = np.array([a - b for a, b in product(records, repeat=2)]) if replaced else records
         padded = np.zeros((len(moves), m.strategy.rows))
-        padded[:, : m.active.size] = moves[:, m.active]
-        if m.strategy.rooted:
+        padded[:, : m.strategy.active.size] = moves[:, m.strategy.active]
+        if m.strategy.within.rooted:
             padded[:, -1] = 0 if replaced else 1
-        longest = np.max(np.sum(m.strategy.multiply(padded) ** 2, axis=1))
-        assert longest <= m.strategy.sensitivity_squared * (1 + 1e-12)
+        longest = np.max(np.sum(m.strategy.within.multiply(padded) ** 2, axis=1))
+        assert longest <= m.strategy.sensitivity * (1 + 1e-12)
 
 
 def test_pairs_that_never_meet_make_the_noise_smaller() -> None:

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from tests.support.filters import filters
 
 from isotone.counts.ellipse.order_ellipse import shape_of
-from isotone.counts.ellipse.strategy import Strategy
+from isotone.linear.strategy import Square
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.guarantee import Neighbours
@@ -26,13 +26,13 @@ NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
 Law = dict[tuple[int, ...], float]
 
 
-def coarse_strategy(P: Poset, neighbours: Neighbours, bits: int = 3) -> Strategy:
+def coarse_strategy(P: Poset, neighbours: Neighbours, bits: int = 3) -> Square:
     strategy = shape_of(P, None, neighbours).strategy(bits)
     assert strategy is not None
     return strategy
 
 
-def shifts(P: Poset, strategy: Strategy, neighbours: Neighbours) -> list[NDArray[np.int64]]:
+def shifts(P: Poset, strategy: Square, neighbours: Neighbours) -> list[NDArray[np.int64]]:
     """How one record moves the counts (and the number of records, where it is released)."""
     records = filters(P)
     if neighbours == "replace":
@@ -41,7 +41,7 @@ def shifts(P: Poset, strategy: Strategy, neighbours: Neighbours) -> list[NDArray
     return [np.append(J, tail).astype(np.int64) for J in records]
 
 
-def rows_moved(strategy: Strategy, shift: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_moved(strategy: Square, shift: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.rint(strategy.multiply(shift[None, :].astype(float))[0]).astype(np.int64)
 
 
@@ -114,7 +114,7 @@ def test_the_noisy_rows_have_the_guaranteed_epsilon_and_delta_and_less_noise_is_
     assert max(excess(less, np.array(row), epsilon) for row in longest) > delta
 
 
-def released_law(strategy: Strategy, law: NDArray[np.float64]) -> Law:
+def released_law(strategy: Square, law: NDArray[np.float64]) -> Law:
     """The distribution of the integers that leave the mechanism, when all counts are zero."""
     reach = law.size // 2
     outcomes: Law = defaultdict(float)

@@ -10,9 +10,9 @@ from tests.support.isotonic import sparse_poset
 from tests.support.posets import all_posets
 
 from isotone.counts.ellipse.order_ellipse import shape_of
-from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import exact_gram
 from isotone.counts.ellipse.strategy_forest import plain_strategy
+from isotone.linear.strategy import Square
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours
 
@@ -20,16 +20,16 @@ SMALL = [P for size in (1, 2, 3, 4) for P in all_posets(size)] + all_posets(5)[:
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace")
 
 
-def matrix_of(strategy: Strategy) -> NDArray[np.int64]:
+def matrix_of(strategy: Square) -> NDArray[np.int64]:
     """Q, from what it does to the unit vectors."""
     return np.rint(strategy.multiply(np.eye(strategy.rows)).T).astype(np.int64)
 
 
-def strategy_of(P: Poset, bits: int, neighbours: Neighbours, max_size: int | None = None) -> Strategy | None:
+def strategy_of(P: Poset, bits: int, neighbours: Neighbours, max_size: int | None = None) -> Square | None:
     return shape_of(P, max_size, neighbours).strategy(bits)
 
 
-def longest_change(P: Poset, strategy: Strategy, neighbours: Neighbours, max_size: int | None) -> int:
+def longest_change(P: Poset, strategy: Square, neighbours: Neighbours, max_size: int | None) -> int:
     """The largest |Qv|² by trying every pair of records."""
     active = shape_of(P, max_size, neighbours).active
     Q = matrix_of(strategy).astype(object)
@@ -165,7 +165,7 @@ def test_solving_in_integers_rounds_the_real_solution(kind: str) -> None:
     assert np.max(np.abs(strategy.solve_integers(noise) - real)) <= 0.5 + 1e-6
 
 
-def some_strategy(kind: str) -> Strategy:
+def some_strategy(kind: str) -> Square:
     if kind == "plain":
         return plain_strategy(5, 20, 3)
     P = {

@@ -11,7 +11,7 @@ from tests.support.rounded_plane import rounded_law
 from isotone.counts import LaplaceMechanism, PosetMechanism
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import Mechanism
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

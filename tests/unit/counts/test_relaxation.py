@@ -28,7 +28,7 @@ from isotone.mechanism import no_progress
 from isotone.noise.public_stream import public_stream
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
-from isotone.order.bipartitions.counting_steps import steps
+from isotone.order.bipartitions.steps import steps
 
 
 def crown(k: int) -> Poset:

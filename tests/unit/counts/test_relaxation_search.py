@@ -12,7 +12,7 @@ from isotone.counts.sampling.relaxations.relaxation_search import put_back, try_
 from isotone.counts.sampling.relaxations.relaxation_tree import fits, fits_with, grow, new_tree
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
-from isotone.order.bipartitions.counting_steps import steps
+from isotone.order.bipartitions.steps import steps
 
 
 def matrix(P: Poset) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 from isotone.counts.statistic import check_counts
 from isotone.errors import InputError, OrderError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 
 

@@ -18,8 +18,7 @@ from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
-from isotone.order.bipartitions.two_levels.two_level_coupling import Past, TwoLevels
-from isotone.order.bipartitions.two_levels.two_level_sweeps import sweep, sweep_widely
+from isotone.order.bipartitions.coupling import Past, TwoLevels, sweep, sweep_widely
 
 
 def crown(k: int) -> Poset:

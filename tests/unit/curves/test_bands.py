@@ -11,14 +11,25 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.bands.band import LineBand, StepBand, TurnedBand
-from isotone.curves.bands.credible import credible_band
-from isotone.curves.bands.measured_curve import ROUNDING, MeasuredSums
-from isotone.curves.bands.population_band import log_threshold, population_band
-from isotone.curves.bands.records_band import TESTED, records_band
-from isotone.curves.bands.tilts import COUNT, VALUES, cumulant, reach, tilts
+from isotone.curves import bands as population_band
+from isotone.curves import bands as records_band
+from isotone.curves import bands as tilts
+from isotone.curves.bands import (
+    COUNT,
+    ROUNDING,
+    TESTED,
+    VALUES,
+    LineBand,
+    MeasuredSums,
+    StepBand,
+    TurnedBand,
+    credible_band,
+    cumulant,
+    log_threshold,
+    reach,
+)
 from isotone.curves.measure import NoisySums, pooled
-from isotone.curves.posterior.posterior import CurvePosterior
+from isotone.curves.posterior import CurvePosterior
 from isotone.errors import InputError
 from isotone.noise import simulate
 

@@ -14,7 +14,7 @@ import pytest
 
 import isotone as iso
 from isotone.curves import PrivateCalibrator, PrivateIsotonicRegression
-from isotone.curves.bands.tilts import cumulant
+from isotone.curves.bands import cumulant
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import CalibrationError, calibration_error, group_sums
 from isotone.curves.measure import NoisySums

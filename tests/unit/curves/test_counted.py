@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.counted import fit_counted, point_source
+from isotone.curves.cuts import fit_counted, point_source
 from isotone.curves.grids import FINE
 
 

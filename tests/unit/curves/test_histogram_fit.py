@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, records_of
 
-from isotone.curves.chain.boundaries import BoundaryScore, merged, move_boundaries
-from isotone.curves.chain.cut_scores import HalvingScore
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit, HistogramShares
-from isotone.curves.chain.histograms.noisy_histograms import Windows, best_steps, noisy_losses
-from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.histograms import HistogramFit, HistogramShares, Windows, best_steps, noisy_losses
+from isotone.curves.losses import Absolute, Huber, Loss, Pinball
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.tree import BoundaryScore, HalvingScore, Parts, Runs, merged, move_boundaries
 
 ONCE = CurveSetting(Fraction(1))
 ROWS = 16

@@ -14,23 +14,19 @@ from hypothesis import strategies as st
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain import drawn_values
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.cut_scores import AdditiveScore, HalvingScore
-from isotone.curves.chain.drawn_values import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit
-from isotone.curves.chain.lines import line_fit
-from isotone.curves.chain.lines.line_fit import FAR, LineFit, RefinedLineFit
-from isotone.curves.chain.lines.sloping import FACTOR, LEAST, find_jumps, sloped
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.chain.tree import Parts
+from isotone.curves import cuts as drawn_values
+from isotone.curves import lines as line_fit
 from isotone.curves.curve import Curve
+from isotone.curves.cuts import ChainProblem, DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import BinnedDraw, CurveDraw
-from isotone.privacy.unit import Unit
+from isotone.curves.histograms import HistogramFit
+from isotone.curves.lines import FACTOR, FAR, LEAST, LineFit, RefinedLineFit, find_jumps, sloped
+from isotone.curves.losses import Absolute, Huber, Loss, Pinball
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
+from isotone.curves.shape_posterior import BinnedDraw, CurveDraw
+from isotone.curves.tree import AdditiveScore, HalvingScore, Parts
+from isotone.privacy.guarantee import Unit
 
 ONE = (Fraction(0), Fraction(1))
 HALF = Fraction(1, 2)

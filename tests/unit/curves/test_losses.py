@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Loss, Pinball, Squared, parse_loss
+from isotone.curves.losses import Absolute, Huber, Logistic, Loss, Pinball, Squared, parse_loss
 from isotone.errors import InputError
 
 ONE = Fraction(1)

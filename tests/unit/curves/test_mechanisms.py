@@ -10,27 +10,22 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
-from isotone.curves.chain.additive_tree import TreeMechanism
-from isotone.curves.chain.bins import COUNTING, QuantileBins
-from isotone.curves.chain.choosing import mechanism_for, rule_for
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.drawn_values import Imbalance
-from isotone.curves.chain.histograms.histogram_fit import HistogramFit
-from isotone.curves.chain.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.chain.problem import METHODS, ChainProblem
 from isotone.curves.curve import Curve
-from isotone.curves.direction import AUTO_SHARE, choose_direction, least_absolute_loss
+from isotone.curves.cuts import COUNTING, METHODS, ChainProblem, Imbalance, QuantileBins, TreeMechanism
+from isotone.curves.estimator import AUTO_SHARE, choose_direction, least_absolute_loss
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
+from isotone.curves.histograms import HistogramFit
+from isotone.curves.losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
 from isotone.curves.measure import equal_bins, faint, noisy_means
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.convex import Convex
-from isotone.curves.shapes.parse import parse_shape
+from isotone.curves.posterior_fit import PosteriorFit, RoundShares
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for, rule_for
+from isotone.curves.shapes import Convex, parse_shape
+from isotone.curves.tree import AdditiveScore
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 
 ONE = (Fraction(0), Fraction(1))
 

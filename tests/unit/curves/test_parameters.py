@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
-from isotone.curves.chain import regression
-from isotone.curves.chain.problem import METHODS
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, regression
+from isotone.curves.cuts import METHODS
 from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
-from isotone.curves.losses.known_losses import ROWS, parse_loss
+from isotone.curves.losses import ROWS, parse_loss
 from isotone.errors import InputError
 from isotone.ledger import Ledger
 from isotone.order import Poset

@@ -13,12 +13,16 @@ import pytest
 from tests.support.curve_outcomes import scripts
 from tests.support.isotonic_brute import shaped
 
-from isotone.curves.circuits.circuit import CircuitTables
-from isotone.curves.shapes.constant import constant_graph
-from isotone.curves.shapes.convex import convex_graph
-from isotone.curves.shapes.linear import linear_graph, piece_costs, spread_knots
-from isotone.curves.shapes.lipschitz import lipschitz_graph
-from isotone.curves.shapes.monotone import monotone_graph
+from isotone.curves.circuits import CircuitTables
+from isotone.curves.shapes import (
+    constant_graph,
+    convex_graph,
+    linear_graph,
+    lipschitz_graph,
+    monotone_graph,
+    piece_costs,
+    spread_knots,
+)
 from isotone.errors import InputError
 
 SIZES = [(1, 2), (3, 2), (4, 4), (5, 3)]

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from isotone.curves import plan
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.curve import Curve
+from isotone.curves.curve import Curve, Reference, least_risk, planned, risk
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute, Huber, Pinball, Squared, parse_loss
-from isotone.curves.records import Records
-from isotone.curves.reference import Reference, least_risk, planned, risk
-from isotone.curves.setting import CurveSetting
+from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
 from isotone.errors import InputError
 
 ONE = (Fraction(0), Fraction(1))

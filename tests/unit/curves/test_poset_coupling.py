@@ -13,7 +13,7 @@ from tests.support.poset_outcomes import brute_law, cut_key
 from tests.support.posets import all_posets
 
 from isotone.order import Poset
-from isotone.published.curves.poset_coupling import CoupledRegion
+from isotone.published.curves.threshold import CoupledRegion
 
 RATE = Fraction(1, 3)
 N_SHAPE = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

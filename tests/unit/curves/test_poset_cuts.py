@@ -12,13 +12,10 @@ import pytest
 from tests.support.poset_outcomes import brute_law, composed, cut_key, ideals_of, law, listed_whole, runs
 from tests.support.posets import all_posets
 
-from isotone.curves.circuits.circuit import Circuit, CircuitTables
-from isotone.curves.poset import arrangement as poset_arrangement
-from isotone.curves.poset.arrangement import arrange
-from isotone.curves.poset.composed_ideals import OrderComposition
-from isotone.curves.poset.grid import GridRegion
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.poset.regions import Region
+from isotone.curves import surface as poset_arrangement
+from isotone.curves.circuits import Circuit, CircuitTables
+from isotone.curves.ideals import OrderComposition, Region
+from isotone.curves.surface import GridRegion, ProductOrder, arrange
 from isotone.order import Poset
 
 RATE = Fraction(1, 3)

@@ -11,14 +11,18 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import parse_loss
+from isotone.curves.losses import parse_loss
 from isotone.curves.measure import noisy_means
-from isotone.curves.poset.choosing import mechanism_for, rule_for
-from isotone.curves.poset.measured_elements import MeasuredElements
-from isotone.curves.poset.problem import PosetProblem
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.poset.tree import OrderMechanism, PosetTree
-from isotone.curves.setting import CurveSetting
+from isotone.curves.poset_regression import (
+    MeasuredElements,
+    OrderMechanism,
+    PosetProblem,
+    PosetTree,
+    mechanism_for,
+    rule_for,
+)
+from isotone.curves.problem import CurveSetting
+from isotone.curves.surface import ProductOrder
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
 from isotone.order import Poset

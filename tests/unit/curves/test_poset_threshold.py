@@ -15,18 +15,16 @@ from tests.support.poset_outcomes import ideals_of, law, listed_whole
 from tests.support.posets import all_posets
 
 from isotone.curves import PrivatePosetRegression
+from isotone.curves import poset_regression as baseline
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Squared
-from isotone.curves.poset import baseline
-from isotone.curves.poset.arrangement import arrange
-from isotone.curves.poset.baseline import PosetBaseline, branches
-from isotone.curves.poset.ideals import list_ideals
-from isotone.curves.poset.problem import PosetProblem
-from isotone.curves.poset.product import ProductOrder
-from isotone.curves.setting import CurveSetting
+from isotone.curves.ideals import list_ideals
+from isotone.curves.losses import Absolute, Squared
+from isotone.curves.poset_regression import PosetBaseline, PosetProblem, branches
+from isotone.curves.problem import CurveSetting
+from isotone.curves.surface import ProductOrder, arrange
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.published.curves.poset_threshold import ideal_losses
+from isotone.published.curves.threshold import ideal_losses
 
 
 def monotone_functions(poset: Poset, values: int) -> list[tuple[int, ...]]:

@@ -13,21 +13,34 @@ import pytest
 from tests.support.curve_outcomes import records_of
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.placement import placed_starts
-from isotone.curves.chain.posterior_fit import PosteriorFit, curve_of
-from isotone.curves.chain.turned import TurnedMechanism
+from isotone.curves import posterior as bin_values
+from isotone.curves import posterior as hidden_chain
+from isotone.curves import posterior as straight_odds
+from isotone.curves.cuts import TurnedMechanism
 from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums, even_starts, noisy_sums, pooled
-from isotone.curves.posterior import hidden_chain, straight_odds
-from isotone.curves.posterior.bin_values import CountTable, bin_values
-from isotone.curves.posterior.clashes import without_clashes
-from isotone.curves.posterior.hidden_chain import Prior, evidence_of_nothing, posterior_of, priors
-from isotone.curves.posterior.likelihood import noisy_count, noisy_total
-from isotone.curves.posterior.noises import GaussianNoise, GeometricNoise
-from isotone.curves.posterior.posterior import curve_posterior
-from isotone.curves.posterior.rates import Rates, rates_of
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.measure import (
+    GaussianNoise,
+    GeometricNoise,
+    NoisySums,
+    even_starts,
+    noisy_count,
+    noisy_sums,
+    noisy_total,
+    pooled,
+)
+from isotone.curves.posterior import (
+    CountTable,
+    Prior,
+    Rates,
+    curve_posterior,
+    evidence_of_nothing,
+    posterior_of,
+    priors,
+    rates_of,
+    without_clashes,
+)
+from isotone.curves.posterior_fit import PosteriorFit, curve_of, placed_starts
+from isotone.curves.problem import CurveSetting, Records
 from isotone.errors import InputError
 
 FAR = 1e12

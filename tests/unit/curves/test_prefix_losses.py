@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.isotonic_brute import least_loss
 
-from isotone.curves.chain.tree import Parts, Runs
-from isotone.curves.direction import least_absolute_loss
+from isotone.curves.estimator import least_absolute_loss
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Huber, Logistic, Pinball, Squared
-from isotone.curves.records import Records
+from isotone.curves.losses import Huber, Logistic, Pinball, Squared
+from isotone.curves.problem import Records
+from isotone.curves.tree import Parts, Runs
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 
 POINTS = 4

@@ -10,16 +10,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from isotone.curves.arrays import numbers_of, only_column, shape_of
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.fit_budget import FitBudget
-from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Squared
-from isotone.curves.records import Records, check_columns, read_records
-from isotone.curves.setting import CurveSetting
+from isotone.curves.cuts import ChainProblem
+from isotone.curves.grids import FINE, Grid, numbers_of, only_column, shape_of
+from isotone.curves.losses import Squared
+from isotone.curves.problem import CurveSetting, FitBudget, Records, check_columns, read_records
 from isotone.errors import InputError
 from isotone.noise import Simulated
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 
 X = Grid(Fraction(0), Fraction(10), 11)
 

@@ -12,8 +12,8 @@ import pytest
 
 from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
-from isotone.curves.chain import regression as chain
-from isotone.curves.circuits.selection import ExactCurveDraws
+from isotone.curves import regression as chain
+from isotone.curves.circuits import ExactCurveDraws
 from isotone.curves.estimator import ComparisonWarning
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger.ledger import Ledger

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.curves.chain.cut_scores import AdditiveScore
-from isotone.curves.chain.tree import Parts, Runs
 from isotone.curves.grids import FINE
-from isotone.curves.losses.known_losses import Absolute, Huber, Logistic, Pinball, Squared
-from isotone.curves.records import Records
+from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared
+from isotone.curves.problem import Records
+from isotone.curves.tree import AdditiveScore, Parts, Runs
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 
 POINTS = 5

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from isotone.curves.posterior.shaped_chain import ENDS, REDRAWS, TURNS, ShapedChain
+from isotone.curves.shape_posterior import ENDS, REDRAWS, TURNS, ShapedChain
 
 
 def laws(chain: ShapedChain) -> np.ndarray:

@@ -15,23 +15,23 @@ import pytest
 from tests.support.isotonic_brute import monotone
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.chain.problem import ChainProblem
-from isotone.curves.circuits.circuit import cheapest
+from isotone.curves.circuits import cheapest
+from isotone.curves.cuts import ChainProblem
 from isotone.curves.grids import FINE, Grid
-from isotone.curves.losses.known_losses import Absolute, Pinball, Squared
-from isotone.curves.records import Records
-from isotone.curves.setting import CurveSetting
-from isotone.curves.shapes.curve_draws import PieceDraw
-from isotone.curves.shapes.linear import LinearPieces, spread_knots
-from isotone.curves.shapes.nearest import NearestOfShape
-from isotone.curves.shapes.parse import parse_shape
+from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.regression import mechanism_for
+from isotone.curves.shape_posterior import NearestOfShape, PieceDraw
+from isotone.curves.shapes import LinearPieces, parse_shape, spread_knots
 from isotone.errors import InputError
-from isotone.published.curves.constant_splits import ConstantSplitter
-from isotone.published.curves.convex_splits import ConvexSplitter
-from isotone.published.curves.linear_splits import PIECE, LinearSplitter
-from isotone.published.curves.lipschitz_splits import LipschitzSplitter
 from isotone.published.curves.shape_tree import IMPOSSIBLE
+from isotone.published.curves.splits import (
+    PIECE,
+    ConstantSplitter,
+    ConvexSplitter,
+    LinearSplitter,
+    LipschitzSplitter,
+)
 
 POINTS, VALUES = 4, 5
 ONE = (Fraction(0), Fraction(1))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.desk.outline import can_be_written, read_outline, write_outline
-from isotone.forms.toml import toml_text
+from isotone.forms.questionnaire import toml_text
 from isotone.order import Poset
 from isotone.release.kinds.counts.section import OrderSection
 

@@ -11,7 +11,10 @@ import pytest
 from tests.support.workbooks import Rows, parts_of, write_parts, write_workbook
 
 from isotone.errors import InputError
-from isotone.forms import conditions, expressions, read_form, reading, workbook
+from isotone.forms import expressions, read_form
+from isotone.forms import expressions as conditions
+from isotone.forms import formats as reading
+from isotone.forms import formats as workbook
 from isotone.forms.expressions import Unknown, parse
 from isotone.release import load_spec
 

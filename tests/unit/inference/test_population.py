@@ -6,8 +6,7 @@ from scipy.stats import binom
 
 from isotone.counts import DiscreteLaplaceMechanism
 from isotone.errors import InputError
-from isotone.inference.measured import Measured
-from isotone.inference.population import population_proportion, population_share
+from isotone.inference.population import Measured, population_proportion, population_share
 from isotone.order import Poset
 
 RECORDS = 30

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from isotone.counts import PosetMechanism
-from isotone.counts.law import rank
-from isotone.inference.ratio import ratio
+from isotone.inference.estimates import ratio
+from isotone.linear.law import rank
 from isotone.order import Poset
 
 P = Poset("abc", [("b", "a"), ("c", "b")])

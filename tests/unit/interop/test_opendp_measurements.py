@@ -21,7 +21,7 @@ import isotone.tables as tables
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.errors import InputError
 from isotone.interop import opendp as bridge
-from isotone.interop.opendp.maps import measure_and_map, round_up
+from isotone.interop.opendp.columns import measure_and_map, round_up
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

@@ -6,8 +6,9 @@ from tests.support.tape import Script
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise.laplace import bulk, digits
-from isotone.noise.laplace.digits import digits_below, geometric_digits
+from isotone.noise import laplace as bulk
+from isotone.noise import laplace as digits
+from isotone.noise.laplace import digits_below, geometric_digits
 
 ONES = 2**64 - 1
 

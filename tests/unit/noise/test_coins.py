@@ -5,10 +5,11 @@ import pytest
 from tests.support.tape import Script, follow_all_paths
 
 from isotone.errors import InputError
-from isotone.noise import bernoulli, bernoulli_exp, bernoulli_exp_lazily, coins
+from isotone.noise import bernoulli, bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise import brackets as coins
 from isotone.noise.brackets import exp_negative
 
-COINS = ["isotone.noise.coins.random_below"]
+COINS = ["isotone.noise.brackets.random_below"]
 
 
 def exp_of(x: Fraction) -> Fraction:

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from tests.support.tape import Script
 
-from isotone.noise.laplace import digits
-from isotone.noise.laplace.digits import BASE, WORD_BITS, digits_below, geometric_digits
+from isotone.noise import laplace as digits
+from isotone.noise.laplace import BASE, WORD_BITS, digits_below, geometric_digits
 
 RATES = [
     Fraction(1),

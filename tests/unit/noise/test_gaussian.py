@@ -12,9 +12,9 @@ from tests.support.untimed import untimed
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise import exact_gaussian as gaussian
-from isotone.noise.compiled import gaussian_kernel
-from isotone.noise.exact_gaussian import _exponents, _proposal_scale
+from isotone.noise import gaussian
+from isotone.noise import gaussian as gaussian_kernel
+from isotone.noise.gaussian import _exponents, _proposal_scale
 
 variances = st.builds(Fraction, st.integers(1, 10**9), st.integers(1, 10**4))
 

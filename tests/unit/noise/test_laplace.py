@@ -8,9 +8,9 @@ from isotone.errors import InputError
 from isotone.noise.brackets import exp_negative
 
 SOURCES = [
-    "isotone.noise.coins.random_below",
-    "isotone.noise.laplace.single_draws.random_below",
-    "isotone.noise.laplace.single_draws.random_bits",
+    "isotone.noise.brackets.random_below",
+    "isotone.noise.laplace.random_below",
+    "isotone.noise.laplace.random_bits",
 ]
 
 

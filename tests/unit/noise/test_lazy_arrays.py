@@ -11,8 +11,8 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise.laplace import lazy_arrays
-from isotone.noise.laplace.lazy_arrays import (
+from isotone.noise import laplace as lazy_arrays
+from isotone.noise.laplace import (
     LEAST_RATE,
     bernoulli_exps,
     lazy_geometrics,

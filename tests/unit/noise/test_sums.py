@@ -12,7 +12,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone.errors import InputError
 from isotone.noise import bits, geometric_sums
-from isotone.noise.laplace import sums
+from isotone.noise import laplace as sums
 
 CASES = [(Fraction(1, 32), 64), (Fraction(1, 3), 5), (Fraction(2), 1), (Fraction(700), 3)]
 
@@ -38,7 +38,7 @@ def test_the_law_is_bracketed_closely(rate: Fraction, terms: int, places: int) -
 def test_words_beside_a_bracket_give_the_sums_beside_it(
     monkeypatch: pytest.MonkeyPatch, rate: Fraction, terms: int
 ) -> None:
-    low, high = sums._table(rate, terms)
+    low, high = sums._sum_table(rate, terms)
     for k in (len(low) // 4, len(low) // 2, len(low) - 2):  # the last is the end of the table
         words = np.array([int(low[k]) - 1, int(high[k])], np.uint64)
         monkeypatch.setattr(sums, "random_words", lambda count, words=words: words[:count])

@@ -17,7 +17,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from isotone import noise
 from isotone.errors import InputError
 from isotone.noise import UnevenLine, simulate, uneven_geometrics
-from isotone.noise.laplace import uneven
+from isotone.noise import laplace as uneven
 
 
 def matrix(line: UnevenLine, room: int) -> NDArray[np.float64]:

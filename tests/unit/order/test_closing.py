@@ -9,7 +9,7 @@ import pytest
 from tests.support.posets import all_labelled_posets
 
 from isotone.order import Poset
-from isotone.order.closing_records import closing_stages
+from isotone.order.poset import closing_stages
 
 RNG = np.random.default_rng(5)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from isotone.errors import OrderError
-from isotone.order.building import description
-from isotone.order.building.description import find, read_elements, read_mapping, read_matrix, read_relations
+from isotone.order import building as description
+from isotone.order.building import find, read_elements, read_mapping, read_matrix, read_relations
 
 INDEX: dict[Hashable, int] = {"hyp": 0, "twice": 1, ("a", 1): 2}
 

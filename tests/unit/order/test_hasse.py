@@ -9,8 +9,8 @@ from tests.support.posets import all_posets
 
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
-from isotone.order.drawing.hasse_svg import JOINED, hasse_svg
-from isotone.order.drawing.layout import arrange, place
+from isotone.order.drawing import JOINED, hasse_svg
+from isotone.order.layout import arrange, place
 
 mpl.use("Agg")
 

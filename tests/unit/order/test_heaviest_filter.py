@@ -5,7 +5,7 @@ from tests.support.filters import filters
 from tests.support.posets import all_posets
 
 from isotone.order import Poset
-from isotone.order.heaviest_filter import heaviest_filter
+from isotone.order.closure import heaviest_filter
 
 
 def test_it_is_the_heaviest_of_all_filters_of_every_small_order():

@@ -7,7 +7,7 @@ import pytest
 from tests.support.posets import all_labelled_posets, all_posets
 
 from isotone.order import Poset, closure
-from isotone.order.modules import PrimeSplits, parallel_labels, series_labels
+from isotone.order.decomposition import PrimeSplits, parallel_labels, series_labels
 
 SMALL = [P for n in (1, 2, 3, 4) for P in all_labelled_posets(n)]
 N = Poset(range(4), [(0, 2), (1, 2), (1, 3)])

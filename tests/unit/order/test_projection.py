@@ -15,11 +15,9 @@ from tests.support.isotonic import (
 from tests.support.posets import all_posets
 
 from isotone.errors import InputError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset, project
-from isotone.order.projection.chain import pool_adjacent_violators
-from isotone.order.projection.cut import project_convex_sets
-from isotone.order.projection.forest import merge_up_the_forest
+from isotone.order.isotonic import merge_up_the_forest, pool_adjacent_violators, project_convex_sets
 
 
 def random_forest(size: int, rng: np.random.Generator) -> Poset:

@@ -9,7 +9,7 @@ from tests.support.isotonic import optimality_gap, quadratic_program, sparse_pos
 from tests.support.posets import all_posets
 
 from isotone.errors import InputError
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset, project, project_covariance
 
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 
 from isotone.order import Poset
-from isotone.order.building.random_dags import default_steps, random_dag
+from isotone.order.building import default_steps, random_dag
 
 DIGRAPHS = {3: 25, 4: 543}  # acyclic, labelled
 

@@ -17,8 +17,7 @@ from tests.support.posets import all_posets
 
 from isotone.order import Poset
 from isotone.order.bipartitions import extended
-from isotone.order.bipartitions.small import ELEMENTS, Part, is_small, part_of
-from isotone.order.bipartitions.small_rows import SmallRows
+from isotone.order.bipartitions.small import ELEMENTS, Part, SmallRows, is_small, part_of
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 NESTED = Poset.series(Poset.disjoint_union(N_ORDER, Poset.antichain("xy")), Poset.chain("uv"))

@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from isotone.order import Poset
-from isotone.order.drawing.layout import Diagram, arrange
-from isotone.order.drawing.straight import least_movement
+from isotone.order.layout import Diagram, arrange, least_movement
 
 
 def random_diagram(seed: int) -> Diagram:

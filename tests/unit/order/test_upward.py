@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.order.bipartitions import upward
+from isotone.order.bipartitions import steps as upward
 
 LEAST, END = 2**30, 2**31
 TOO_MUCH = 1 + Fraction(1, 2**30)

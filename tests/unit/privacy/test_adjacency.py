@@ -14,12 +14,11 @@ import pytest
 import isotone.tables as tables
 from isotone.counts.candidates import Setting
 from isotone.counts.choosing import best_mechanism, choose_mechanism, count_mechanism, count_mechanisms
-from isotone.curves.setting import ConcentratedSetting, CurveSetting
+from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.adjacency import ADDING, NEIGHBOURS, REPLACING, Adjacency
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.gaussian_noise import change
 
 PAIR: Any = "pair"

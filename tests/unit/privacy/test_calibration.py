@@ -15,14 +15,12 @@ from isotone.privacy.calibration import (
     delta_bracket,
     discrete_sigma_squared,
     largest_rho,
-    sigma_squared,
-    sigma_squared_zcdp,
-)
-from isotone.privacy.normal_law import (
     log_bracket,
     mills_bracket,
     normal_cdf_bracket,
     normal_density_bracket,
+    sigma_squared,
+    sigma_squared_zcdp,
 )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 
 @pytest.mark.parametrize("width", [np.int8, np.uint8, np.int16, np.int64, np.uint64])

@@ -13,7 +13,7 @@ from tests.support.backends import Backend, every_backend
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
 from isotone.reading import records
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 

@@ -18,7 +18,7 @@ from tests.support.posets import all_labelled_orders
 from tests.support.record_rules import SALT, counts_by_hand
 
 from isotone.order import Poset
-from isotone.order.closing_records import closing_stages
+from isotone.order.poset import closing_stages
 from isotone.reading import operations as native
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 

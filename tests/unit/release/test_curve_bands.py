@@ -13,7 +13,7 @@ import pytest
 
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.choosing import sums_for
+from isotone.curves.regression import sums_for
 from isotone.errors import InputError
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.kinds.curve.faults import curve_faults

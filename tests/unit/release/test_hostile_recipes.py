@@ -10,7 +10,7 @@ from tests.support.forgeries import forged
 import isotone as iso
 from isotone.counts.sampling import relaxation
 from isotone.errors import InputError
-from isotone.order.bipartitions.counting_tables import within_reach
+from isotone.order.bipartitions.counting import within_reach
 from isotone.release import manifest as manifests
 from isotone.release import verify
 from isotone.release.manifest import LARGEST_ORDER, order_from, order_to

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 import isotone as iso
-from isotone.order.drawing.nested_order import nested_order
+from isotone.order.layout import nested_order
 from isotone.release.reporting.numbers_table import numbers_table
 
 ORDER = iso.Poset(["year", "flu", "hyp", "meds", "both"], [("year", "hyp"), ("meds", "hyp"), ("both", "meds"), ("both", "flu")])  # fmt: skip

@@ -281,8 +281,8 @@ from pathlib import Path
 import pandas as pd
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.chain.choosing import mechanism_for
-from isotone.curves.setting import CurveSetting
+from isotone.curves.regression import mechanism_for
+from isotone.curves.problem import CurveSetting
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.surface.release import surface_query
 from isotone.release.manifest import Stated

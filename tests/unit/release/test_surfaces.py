@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import isotone as iso
-from isotone.curves.losses.known_losses import Huber, Loss, Pinball, parse_loss
+from isotone.curves.losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.privacy.guarantee import Guarantee

@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone.order import Poset
-from isotone.order.drawing.hasse_svg import hasse_svg
-from isotone.svg.axes import LogAxis, ticks
-from isotone.svg.charts import bars, cumulative, curve, distribution
-from isotone.svg.elements import text_width, wrapped
-from isotone.svg.interval_outline import NestedRow, nested_dots
+from isotone.order.drawing import hasse_svg
+from isotone.svg.charts import NestedRow, bars, cumulative, curve, distribution, nested_dots
+from isotone.svg.elements import LogAxis, text_width, ticks, wrapped
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\'\x00\x1b\ud800 '

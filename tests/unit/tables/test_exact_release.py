@@ -11,10 +11,9 @@ from tests.support.tables_exact import exact_geometric, product, shapes
 
 from isotone import noise
 from isotone.noise.brackets import powers_of_exp
-from isotone.noise.choices.lazy_choice import OPEN
+from isotone.noise.choices import OPEN
 from isotone.privacy.draws import ExactDraws
-from isotone.published.tables.scale_mechanism import ScaleMechanism
-from isotone.published.tables.terms import levels_by_row
+from isotone.published.tables.scales import ScaleMechanism, levels_by_row
 from isotone.tables import fixed_point, unfixed_optimum
 from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap, single_row
 from isotone.tables.matrices.factored import FactoredMechanism

@@ -12,8 +12,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.draws import SeededDraws
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.choosing import noises, table_mechanism
 from isotone.tables.estimate.gaussian_views import DENSE, DenseSystem, GaussianViews
 from isotone.tables.gaussian_noise import change, measurement_for

@@ -9,10 +9,9 @@ import pytest
 from tests.support.tables_exact import exact_heuristic, shapes
 
 from isotone.errors import InputError
-from isotone.published.tables.heuristic import Selector, fill_order
 from isotone.published.tables.polytope import is_extreme
-from isotone.published.tables.scale_mechanism import ScaleMechanism
-from isotone.published.tables.terms import values_by_row
+from isotone.published.tables.row_by_row import Selector, fill_order
+from isotone.published.tables.scales import ScaleMechanism, values_by_row
 from isotone.tables import fixed_point
 
 SELECTORS: tuple[Selector, ...] = ("max", "min", "sandwich")

@@ -9,13 +9,10 @@ import pytest
 from tests.support.tables_exact import solve
 
 from isotone.errors import InputError
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 from isotone.published.tables.lp import full_program, linear_program
 from isotone.published.tables.polytope import is_private
-from isotone.published.tables.pricing import best_ratio
-from isotone.published.tables.scale_mechanism import ScaleMechanism
-from isotone.published.tables.scale_program import ScaleProgram
-from isotone.published.tables.scales import scales
+from isotone.published.tables.scales import ScaleMechanism, ScaleProgram, best_ratio, scales
 from isotone.tables import certificate, fixed_point
 from isotone.tables.matrices.losses import loss_matrix
 

@@ -12,7 +12,7 @@ from tests.support.tables_exact import shapes, solve
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 from isotone.tables import (
     CountMechanism,
     discrete_gaussian,

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from isotone.published.tables.split import PUBLISHED, WHOLE_TABLE, Rule
+from isotone.published.tables.row_by_row import PUBLISHED, WHOLE_TABLE, Rule
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [("0.1", 0.506), ("0.48", 0.240), ("1", 0.136), ("5", 0.106)])

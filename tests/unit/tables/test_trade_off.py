@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import ndtr
 
-from isotone.published.tables.f_dp_optimum import (
+from isotone.published.tables.row_by_row import (
     CanonicalNoise,
     approximate_trade_off,
     gaussian_trade_off,

@@ -14,8 +14,8 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.law import LAW_STREAM, Law
 from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law
 from isotone.noise.public_stream import public_stream
 
 __all__ = ["Cell", "margins_law"]

@@ -20,7 +20,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.errors import InputError
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["margins_mechanism"]

@@ -13,8 +13,7 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.breakdowns.cells import Attribute
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
-from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
+from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 
 __all__ = ["LevelFit", "Levels"]
 

@@ -21,11 +21,11 @@ from isotone.counts.breakdowns.margins_least_squares import (
     estimator_of,
 )
 from isotone.counts.breakdowns.nested import NestedComponents
-from isotone.counts.breakdowns.tails import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
+from isotone.linear.law import gaussian_reach, log_concave_reach, rounding_reach
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.privacy.checks import Number, confidence_level, exact
 from isotone.privacy.guarantee import Guarantee
 

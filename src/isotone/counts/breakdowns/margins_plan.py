@@ -20,8 +20,7 @@ from isotone.order import Poset
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 __all__ = ["MarginsPlan", "MarginsRow", "plan_breakdown", "plan_margins"]
 

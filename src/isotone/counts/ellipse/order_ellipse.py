@@ -25,13 +25,13 @@ from isotone.counts.ellipse.filter_bound import filter_bound
 from isotone.counts.ellipse.forest_bound import forest_bound
 from isotone.counts.ellipse.forest_ellipse import ForestEllipse, fit_forest
 from isotone.counts.ellipse.grove import plant
-from isotone.counts.ellipse.strategy import Strategy
 from isotone.counts.ellipse.strategy_dense import chain_strategy, dense_strategy
 from isotone.counts.ellipse.strategy_forest import forest_strategy, plain_strategy
 from isotone.errors import InputError
+from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.order.choices import never_together
+from isotone.order.exclusive import never_together
 from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
 from isotone.privacy.checks import whole_number
 
@@ -56,7 +56,7 @@ class Ellipse:
     leq: NDArray[np.bool_] | None
     apart: NDArray[np.bool_] | None = None
 
-    def strategy(self, bits: int) -> Strategy | None:
+    def strategy(self, bits: int) -> Square | None:
         """The ellipse on an integer scale of ``2**bits``. None if that is too coarse."""
         if isinstance(self.ellipse, ForestEllipse):
             return forest_strategy(self.ellipse, bits, self.neighbours, self.max_size)
@@ -109,7 +109,7 @@ def shape_of(
     return _shape_of(_CacheKey(P, progress), P.elements, bounded, checked_neighbours(neighbours))
 
 
-def best_strategy(shape: Ellipse, bits: int, coordinates: int) -> tuple[Strategy, str]:
+def best_strategy(shape: Ellipse, bits: int, coordinates: int) -> tuple[Square, str]:
     """The shaped strategy or independent noise, whichever has the smaller total variance, and its name."""
     size = shape.active.size
     plain = plain_strategy(size, bits, min(coordinates, size))
@@ -119,7 +119,7 @@ def best_strategy(shape: Ellipse, bits: int, coordinates: int) -> tuple[Strategy
     return shaped, shape.method
 
 
-def _cost(strategy: Strategy, size: int) -> float:
+def _cost(strategy: Square, size: int) -> float:
     return float(strategy.variances()[:size].sum()) * strategy.sensitivity_squared
 
 

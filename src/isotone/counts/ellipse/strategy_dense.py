@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.counts.ellipse.chain_ellipse import ChainEllipse
 from isotone.counts.ellipse.dense import DenseEllipse
-from isotone.counts.ellipse.strategy import nearest_plane
 from isotone.kernels import kernel
-from isotone.order.heaviest_filter import heaviest_filter
+from isotone.linear.strategy import nearest_plane
+from isotone.order.closure import heaviest_filter
 from isotone.privacy.adjacency import Neighbours, adjacency
 
-__all__ = ["DenseStrategy", "chain_strategy", "dense_strategy", "exact_gram"]
+__all__ = ["DenseStrategy", "causal_strategy", "chain_strategy", "dense_strategy", "exact_gram"]
 
 _SHIFT = 12
 
@@ -137,6 +137,32 @@ def dense_strategy(
             4 * longest if apart is not None else min(4 * longest, _longest_difference(gram, leq, max_size))
         )
     return DenseStrategy(np.ascontiguousarray(Q[:-1, :-1]), bottom_up, False, longest)
+
+
+def causal_strategy(
+    ellipse: DenseEllipse, leq: NDArray[np.bool_], bits: int, neighbours: Neighbours = "add-remove"
+) -> DenseStrategy | None:
+    """The same with rows that look back in time alone.
+
+    The elements are numbered by time, and row i looks at elements up to i: a lower triangle, kept as an upper one of the
+    elements in reverse. The row of the root, which looks at all of them, is never measured, and without it |Qv|² is only
+    smaller. Under replacement the number of records is known, and the root is left out before the factor is taken.
+    """
+    n, exchanges = len(leq), adjacency(neighbours).exchanges
+    later_first = np.arange(n, -1, -1)[int(exchanges) :]
+    Q = _rounded_factor(ellipse.precision[np.ix_(later_first, later_first)], 1.0, bits)
+    if Q is None:
+        return None
+    gram = np.zeros((n + 1, n + 1), np.int64)
+    gram[np.ix_(later_first, later_first)] = exact_gram(Q)
+    if not exchanges:
+        rows = np.ascontiguousarray(Q[1:, 1:])
+        return DenseStrategy(rows, later_first[1:], False, _longest(gram, leq, None))
+    # what these numbers are does not matter to the bound, only to how close it is
+    gram[:n, n] = np.rint(ellipse.precision[:n, n] * 4.0**bits).astype(np.int64)
+    gram[n, n] = int(4**bits)
+    longest = min(4 * _longest(gram, leq, None), _longest_difference(gram, leq, None))
+    return DenseStrategy(Q, later_first, False, longest)
 
 
 def chain_strategy(

@@ -26,7 +26,7 @@ from isotone.counts.ellipse.forest_rows import (
     solve_rows,
 )
 from isotone.counts.ellipse.grove import Grove, plant
-from isotone.counts.ellipse.strategy import nearest_plane
+from isotone.linear.strategy import nearest_plane
 from isotone.privacy.adjacency import Neighbours, adjacency
 
 __all__ = ["ForestStrategy", "forest_strategy", "plain_strategy"]

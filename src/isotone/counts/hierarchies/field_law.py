@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
-from isotone.noise.laplace.sums import LEAST_SUM_RATE, MOST_TERMS
+from isotone.linear.least_squares import Hierarchy
+from isotone.noise.laplace import LEAST_SUM_RATE, MOST_TERMS
 
 __all__ = ["FieldLaw", "FieldTypes", "leaf_sums"]
 

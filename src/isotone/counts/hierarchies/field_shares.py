@@ -14,7 +14,6 @@ import numpy as np
 
 from isotone.array_types import Floats
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
 from isotone.counts.hierarchies.node_shares import (
     WORST_POWER,
     exact_shares,
@@ -23,6 +22,7 @@ from isotone.counts.hierarchies.node_shares import (
     worst_weights,
 )
 from isotone.counts.hierarchies.stated_shares import replacing_cost
+from isotone.linear.least_squares import Hierarchy
 
 __all__ = ["field_shares"]
 

@@ -24,7 +24,7 @@ from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
 from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours, adjacency
 from isotone.privacy.checks import Number, did_you_mean, exact, whole_number

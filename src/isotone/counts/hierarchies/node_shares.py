@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
-from isotone.counts.hierarchies.tree_least_squares import TreeLeastSquares
+from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 
 __all__ = ["GaussianShares", "exact_shares", "gaussian_shares", "uniform_shares", "worst_weights"]
 

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
+from isotone.linear.least_squares import Hierarchy, round_tree
 from isotone.order import Poset
 
-__all__ = ["AddsUp", "consistent_hierarchy", "project_tree", "round_tree"]
-
-_FRACTIONS = 1 << 20
-"""Fractions that are equal to one part of these are equal: floats are no closer."""
+__all__ = ["AddsUp", "consistent_hierarchy", "project_tree"]
 
 
 @dataclass(frozen=True, init=False)
@@ -115,26 +113,3 @@ def _added(tree: Hierarchy, leaves: Floats) -> Floats:
     for level in reversed(tree.levels[1:]):
         total += tree.below(total[level], level)
     return total
-
-
-def round_tree(tree: Hierarchy, values: Floats, ties: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
-    """Values that add up, rounded to integers that still do, from the top.
-
-    The children of a node are rounded down, and those with the largest fractions up, until they add up; so each is off
-    by less than 1 more than its parent. Of equal fractions those with the least number in ``ties`` are rounded up, or the
-    first: with random numbers values and their negatives are rounded alike.
-    """
-    result, break_ties = np.rint(values).astype(np.int64), np.arange(len(tree)) if ties is None else ties
-    for level in tree.levels[1:]:
-        above = tree.parent[level]
-        low = np.floor(values[level])
-        first = np.flatnonzero(np.diff(above, prepend=-1))
-        size = np.diff(np.append(first, above.size))
-        missing = result[above[first]] - np.add.reduceat(low, first).astype(np.int64)
-        fraction = np.rint((low - values[level]) * _FRACTIONS)
-        order = np.lexsort((break_ties[level], fraction, above))  # the largest fractions of each parent first
-        rank = np.empty(above.size, np.int64)
-        rank[order] = np.arange(above.size) - np.repeat(first, size)
-        share, more = np.divmod(missing, size)
-        result[level] = low.astype(np.int64) + np.repeat(share, size) + (rank < np.repeat(more, size))
-    return result

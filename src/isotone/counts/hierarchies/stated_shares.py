@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy
 from isotone.errors import InputError
+from isotone.linear.least_squares import Hierarchy
 from isotone.order import Poset
 from isotone.privacy.checks import exact
 

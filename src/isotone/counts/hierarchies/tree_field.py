@@ -14,14 +14,15 @@ from isotone.counts.caring import Care, care_of, care_weights
 from isotone.counts.hierarchies.field_draws import FieldSampler
 from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
 from isotone.counts.hierarchies.field_shares import field_shares
-from isotone.counts.hierarchies.hierarchy_tree import Hierarchy, require_hierarchy
+from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
 from isotone.counts.hierarchies.projection import AddsUp
 from isotone.counts.hierarchies.stated_shares import replacing_cost, shares_by_element, shares_by_node
 from isotone.counts.statistic import Counts, check_counts, deviation
 from isotone.errors import InputError
+from isotone.linear.least_squares import Hierarchy
 from isotone.mechanism import Error
-from isotone.noise.laplace.lazy_arrays import LEAST_RATE
-from isotone.noise.simulated_array import Simulated, refuse_simulated
+from isotone.noise.laplace import LEAST_RATE
+from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import norms
 from isotone.counts.sampling.bipartition_sampler import Simulate
@@ -24,7 +23,7 @@ from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress
 from isotone.noise.exponential import first_places
-from isotone.order.coding import Coding
+from isotone.order.closure import Coding
 from isotone.privacy.draws import ExactDraws
 
 __all__ = ["BoundedPosetMechanism", "TooFewDrawsError"]
@@ -103,7 +102,7 @@ class BoundedPosetMechanism(PosetMechanism):
 
     @cached_property
     def _covariances(self) -> tuple[Floats, float]:
-        return simulated_covariance(self)
+        return self._simulated_covariances()
 
     def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
         rows, found = np.empty((size, len(self._coded))), 0

@@ -10,17 +10,14 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone import noise
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.sum_tree import SumTree
-from isotone.counts.statistic import Counts, check_counts
+from isotone.counts.mechanisms.additive import LinearCounts
 from isotone.errors import InputError
-from isotone.mechanism import Error
-from isotone.noise.simulated_array import Simulated
+from isotone.linear.least_squares import SumTree
+from isotone.linear.noise import Geometric
+from isotone.linear.strategy import Chains
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, truth, whole_number
-from isotone.privacy.draws import Draws, ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["HierarchicalMechanism", "chains_of"]
@@ -29,7 +26,7 @@ _BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 
 
 @dataclass(frozen=True, init=False)
-class HierarchicalMechanism(AdditiveMechanism):
+class HierarchicalMechanism(LinearCounts):
     """Counts over chains side by side, as running sums of trees whose nodes carry two-sided geometric noise.
 
     A record on a chain is named by its lowest yes, so the counts are running sums of a histogram, and a tree
@@ -53,8 +50,8 @@ class HierarchicalMechanism(AdditiveMechanism):
 
     branching: int
     root: bool
-    chains: tuple[NDArray[np.int64], ...] = field(repr=False, compare=False)
-    trees: tuple[SumTree, ...] = field(repr=False, compare=False)
+    strategy: Chains = field(repr=False, compare=False)
+    noise: Geometric
 
     def __init__(
         self,
@@ -82,58 +79,19 @@ class HierarchicalMechanism(AdditiveMechanism):
             else (whole_number(branching, "branching", least=2), roots[0])
         )
         trees = tuple(SumTree(length, chosen, measured) for length in lengths)
-        self._set(branching=chosen, root=measured, chains=chains, trees=trees)
+        strategy = Chains(chains, trees, self.unit.adjacency.exchanges)
+        rate = self.epsilon / (strategy.sensitivity * self.sensitivity.records)
+        self._set(branching=chosen, root=measured, strategy=strategy, noise=Geometric(rate))
 
     @property
     def rate(self) -> Fraction:
         """Epsilon over the number of nodes one unit can change."""
-        nodes = sum(tree.changed(self.unit.adjacency.exchanges) for tree in self.trees)
-        return self.epsilon / (nodes * self.sensitivity.records)
-
-    def error(self) -> Error:
-        """The exact variance of each least-squares running sum."""
-        variance = np.empty(len(self.P))
-        for chain, tree in zip(self.chains, self.trees, strict=True):
-            variance[chain] = tree.variances * self.whole_parts
-        return Error(variance)
-
-    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
-        draw, draws = noise.simulate.two_sided_geometrics, np.empty((size, len(self.P)))
-        for chain, tree in zip(self.chains, self.trees, strict=True):
-            nodes = [np.asarray(draw(rng, self.rate, (size, length)), dtype=float) for length in tree.lengths]
-            draws[:, chain] = tree.running_sums(nodes)
-        return Simulated.wrap(draws)
-
-    def release(self, counts: Counts) -> NDArray[np.int64]:
-        """Release the noisy counts as integers.
-
-        Exactly private, from cryptographic bits.
-
-        Noise is added to integer sums; the estimate is a function of the noisy sums alone, so that no
-        rounding in floating point can touch the guarantee.
-        """
-        return self._released(check_counts(self.P, counts), require_exact(ExactDraws()))
-
-    def _released(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        released = np.empty(len(self.P), dtype=np.int64)
-        for chain, tree in zip(self.chains, self.trees, strict=True):
-            cells = np.diff(values[chain], prepend=0)
-            added = draws.geometrics(self.rate, sum(tree.lengths))
-            parts = np.split(added, np.cumsum(tree.lengths)[:-1])
-            noisy = [
-                (exact + part).astype(float) for exact, part in zip(tree.sums(cells), parts, strict=True)
-            ]
-            released[chain] = np.rint(tree.running_sums(noisy))
-        return released
+        return self.noise.rate
 
     @property
     def whole_parts(self) -> float:
         """The variance of every node."""
-        return 0.5 / np.sinh(min(float(self.rate), 700.0) / 2) ** 2
-
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self._released(np.zeros(len(self.P), dtype=np.int64), draws)
+        return self.noise.variance
 
 
 def chains_of(P: Poset) -> tuple[NDArray[np.int64], ...] | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
 
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
@@ -14,10 +13,9 @@ from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
-__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "gaussian_variance", "part_of_gaussian"]
+__all__ = ["ConcentratedMechanism", "gaussian_guarantee", "gaussian_variance"]
 
 
 @dataclass(frozen=True, init=False)
@@ -41,25 +39,6 @@ class ConcentratedMechanism(AdditiveMechanism):
     @abstractmethod
     def _prepare(self, progress: Progress) -> None:
         """Calibrate the noise to the settled guarantee and sensitivity."""
-
-    def part(self, share: Fraction) -> Self:
-        """One of several draws from the same records.
-
-        With shares that add up to 1, all of them together guarantee what this does. The variance is divided. Under (ε, δ) a part says no more than the whole does, and keeps more.
-        """
-        made = self._copy()
-        made._set(guarantee=part_of_gaussian(self.guarantee, share))
-        made._widen(share)
-        return made
-
-    @abstractmethod
-    def _widen(self, share: Fraction) -> None:
-        """Divide the variance of the noise by ``share``."""
-
-
-def part_of_gaussian(guarantee: Guarantee, share: Fraction) -> Guarantee:
-    """The guarantee that a part of Gaussian noise states."""
-    return replace(guarantee, rho=guarantee.rho * share) if guarantee.kind == "zcdp" else guarantee
 
 
 def gaussian_guarantee(

@@ -10,7 +10,6 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.mechanisms.additive import simulated_covariance
 from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
 from isotone.counts.norm import difference_norms
 from isotone.counts.sampling.bipartition_sampler import Simulate, mean_of_rows
@@ -96,7 +95,7 @@ class DifferenceBodyMechanism(PosetMechanism):
     def _covariances(self) -> tuple[NDArray[np.float64], float]:
         exact = self.sampler.exact_products()
         if exact is None:
-            return simulated_covariance(self)
+            return self._simulated_covariances()
         return self._back(self._back(exact).T) / float(self.rate) ** 2, 0.0
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:

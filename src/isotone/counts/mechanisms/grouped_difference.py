@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.law import LAW_STREAM, Law
-from isotone.counts.mechanisms.additive import LAW_NUMBERS, OTHER_DRAWS, draws_of
 from isotone.counts.mechanisms.difference_body import DifferenceBodyMechanism
 from isotone.counts.norm import largest_parts, running_totals
 from isotone.counts.sampling.bipartition_sampler import Simulate
@@ -18,12 +16,14 @@ from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, inte
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.statistic import check_counts
 from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law
+from isotone.linear.mechanism import LAW_NUMBERS, OTHER_DRAWS, draws_of
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import refuse_simulated
+from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
-from isotone.order.bipartitions.counting_tables import within_reach
-from isotone.order.building.stacking import stacked
+from isotone.order.bipartitions.counting import within_reach
+from isotone.order.building import stacked_copies
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
@@ -85,7 +85,9 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
         if not can_stack(self.P):
             raise InputError("The order is beyond exact reach, and its groups cannot be stacked.")
         # in the canonical sequence of a stack the groups stand one after the other
-        self._set(sampler=interleaved_sampler(stacked(one, self.groups).canonical.order, None, progress))
+        self._set(
+            sampler=interleaved_sampler(stacked_copies(one, self.groups).canonical.order, None, progress)
+        )
 
     def _tables(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values whose last axis, or last two, have one for each group and element, with two such axes."""
@@ -157,7 +159,9 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
 
     def _squares(self, order: Poset) -> Error:
         """The expected squares of the lowest group of a stack, which are those of each."""
-        return self._lowest(interleaved_sampler(stacked(order, self.groups).canonical.order), len(order))
+        return self._lowest(
+            interleaved_sampler(stacked_copies(order, self.groups).canonical.order), len(order)
+        )
 
     def _lowest(self, sampler: InterleavedSampler, size: int) -> Error:
         found = sampler.squares

@@ -12,9 +12,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
 from isotone.counts.least_error import k_norm_total
-from isotone.counts.mechanisms.additive import AdditiveMechanism, draws_of
+from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.norm import norms, running_totals
 from isotone.counts.sampling.bipartition_sampler import Sampler, Simulate, mean_of_rows
 from isotone.counts.sampling.choosing import sampler
@@ -23,11 +22,13 @@ from isotone.counts.sampling.rate_one import RateOne
 from isotone.counts.sampling.simulation import noise_rows
 from isotone.counts.statistic import Counts, deviation
 from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
+from isotone.linear.mechanism import draws_of
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
-from isotone.noise.simulated_array import Simulated
+from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.order.coding import codings
+from isotone.order.closure import codings
 
 __all__ = ["KNormMechanism"]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.mechanisms.additive import PureMechanism
-from isotone.counts.mechanisms.independent.independent import AlikeMechanism
 from isotone.counts.statistic import Counts, deviation
+from isotone.mechanism import Error
+from isotone.noise.simulate import Simulated
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import ExactDraws
 
@@ -19,7 +21,7 @@ __all__ = ["LInfinityMechanism"]
 
 
 @dataclass(frozen=True, init=False)
-class LInfinityMechanism(PureMechanism, AlikeMechanism):
+class LInfinityMechanism(PureMechanism):
     """Counts with noise of density proportional to ``exp(-rate · max|y|)``.
 
     ``rate`` is epsilon over the ℓ∞ sensitivity, which is ``contributions`` whatever the order, the size of
@@ -69,13 +71,31 @@ class LInfinityMechanism(PureMechanism, AlikeMechanism):
         constant = (n + 1) * math.log(rate) - n * math.log(2) - gammaln(n + 1)
         return constant + np.where(largest == 0, at_zero, edge)
 
-    def _variance(self) -> float:
-        n = len(self.P)
-        return float((n + 1) * (n + 2) / (3 * self.rate**2))
+    def probability(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
+        """The probability of released integers given the counts (or of integer noise), one per row."""
+        return np.exp(self.log_probability(output, counts))
 
-    def _draw(self, shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
-        half_sides = rng.standard_gamma(len(self.P) + 1, size=(shape[0], 1)) / float(self.rate)
-        return rng.uniform(-1, 1, size=shape) * half_sides
+    def error(self) -> Error:
+        """The exact variance of the noise, the same for every count."""
+        n = len(self.P)
+        return Error(np.full(n, float((n + 1) * (n + 2) / (3 * self.rate**2))))
+
+    @cached_property
+    def _covariances(self) -> tuple[NDArray[np.float64], float]:
+        return np.diag(self.error().variance), 0.0
+
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
+        half_sides = rng.standard_gamma(len(self.P) + 1, size=(size, 1)) / float(self.rate)
+        return Simulated.wrap(self.P.canonical.back(rng.uniform(-1, 1, (size, len(self.P))) * half_sides))
+
+    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        values = [math.copysign(self._upper_quantile(min(q, 1 - q)), q - 0.5) for q in p.tolist()]
+        return np.repeat(np.array(values)[:, None], len(self.P), axis=1)
+
+    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """For each count alone, the exact half-width that its noise stays within, before rounding."""
+        return np.full(len(self.P), self._upper_quantile((1 - confidence_level(confidence)) / 2))
 
     def unrounded_simultaneous_half_width(self, confidence: float = 0.95) -> float:
         """The exact half-width that *all* noise stays within, at once, before rounding."""

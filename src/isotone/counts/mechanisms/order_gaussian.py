@@ -8,32 +8,31 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.ellipse.ellipse_certificate import EllipseCertificate
 from isotone.counts.ellipse.order_ellipse import Ellipse, best_strategy, shape_of
-from isotone.counts.ellipse.strategy import Strategy
+from isotone.counts.mechanisms.additive import LinearCounts
 from isotone.counts.mechanisms.concentrated import ConcentratedMechanism, gaussian_variance
 from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
+from isotone.linear.noise import Gaussian
+from isotone.linear.strategy import Embedded
 from isotone.mechanism import Error, Progress
-from isotone.noise.simulated_array import Simulated, refuse_simulated
-from isotone.privacy.checks import confidence_level
-from isotone.privacy.draws import Draws, ExactDraws, require_exact
+from isotone.noise.simulate import Simulated
+from isotone.privacy.draws import ExactDraws, require_exact
 
 __all__ = ["OrderGaussianMechanism"]
 
 _FINEST, _COARSEST = 28, 10
 _LARGEST_DEVIATION = 41  # the exact samplers take standard deviations below 2**43
 _LARGEST_COVARIANCE = 5000
-_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, init=False)
-class OrderGaussianMechanism(ConcentratedMechanism):
+class OrderGaussianMechanism(ConcentratedMechanism, LinearCounts):
     """Counts over a poset with Gaussian noise whose covariance follows the order.
 
     Give ``epsilon`` and ``delta``, or ``rho``. The covariance is nearly the best that any Gaussian can have:
@@ -41,7 +40,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
     is then never worse than independent noise with sensitivity √max_size.
 
     ``method`` says how the covariance was found: chain, forest, dense, forest inside the order, or independent.
-    ``variance`` is that of the integer noise on the rows of ``strategy``.
+    ``variance`` is that of the integer noise on the rows of ``strategy``, which is for the counts that can be yes at all.
 
     A release adds exact integer noise (discrete Gaussian for zCDP, the continuous Gaussian exactly rounded for
     (ε, δ)) to integer combinations of the counts, and solves back: post-processing, rounded to integers.
@@ -59,40 +58,34 @@ class OrderGaussianMechanism(ConcentratedMechanism):
     4.95
     """
 
-    variance: Fraction
     method: str
     shape: Ellipse = field(repr=False, compare=False)
-    strategy: Strategy = field(repr=False, compare=False)
-    active: NDArray[np.int64] = field(repr=False, compare=False)
-    """The positions of the elements that can be yes at all, in the sequence of the strategy, which is canonical."""
+    strategy: Embedded = field(repr=False, compare=False)
+    noise: Gaussian
 
     def _prepare(self, progress: Progress) -> None:
-        shape = shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress)
-        self._set(shape=shape, active=self.P.canonical.positions[shape.active])
+        self._set(shape=shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress))
         self._scale(gaussian_variance(self.guarantee) * self.unit.changes**2)
 
     def _scale(self, multiplier: Fraction) -> None:
         """Noise with this variance at sensitivity 1."""
-        bits = _scale_bits(multiplier)
-        strategy, method = best_strategy(self.shape, bits, self.sensitivity.coordinates)
-        self._set(strategy=strategy, method=method, variance=multiplier * strategy.sensitivity_squared)
+        bits, active = _scale_bits(multiplier), self.P.canonical.positions[self.shape.active]
+        within, method = best_strategy(self.shape, bits, self.sensitivity.coordinates)
+        variance = multiplier * within.sensitivity_squared
+        self._set(method=method, noise=Gaussian(variance, self.guarantee.kind == "zcdp"))
+        self._set(strategy=Embedded(within, active, len(self.P)))
 
     def _widen(self, share: Fraction) -> None:
-        self._scale(self.variance / self.strategy.sensitivity_squared / share)
+        self._scale(self.variance / self.strategy.sensitivity / share)
+
+    @property
+    def variance(self) -> Fraction:
+        """The variance of the integer noise on the rows of the strategy."""
+        return self.noise.sigma2
 
     def error(self) -> Error:
         """The variance of the noise on each count, before rounding."""
         return Error(self._variances[: len(self.P)].copy())
-
-    @cached_property
-    def _variances(self) -> NDArray[np.float64]:
-        """Variances by element (zero for elements that no record can reach), and of the number of records."""
-        unit = self.strategy.variances()
-        result = np.zeros(len(self.P) + int(self.strategy.rooted))
-        result[self.active] = unit[: self.active.size]
-        if self.strategy.rooted:
-            result[-1] = unit[-1]
-        return result * float(self.variance)
 
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of the noise, before rounding, in the order of ``P.elements``."""
@@ -101,10 +94,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
                 f"The covariance of {len(self.P)} counts is too large a matrix; it is given up to "
                 f"{_LARGEST_COVARIANCE}. Variances of any number are in error()."
             )
-        result = np.zeros((len(self.P), len(self.P)))
-        active = self.active
-        result[np.ix_(active, active)] = self.strategy.covariance() * float(self.variance)
-        return result
+        return super().covariance()
 
     def covariance_error(self) -> float:
         """The covariance is exact."""
@@ -112,49 +102,37 @@ class OrderGaussianMechanism(ConcentratedMechanism):
 
     def certificate(self) -> EllipseCertificate:
         """The exact integer sensitivity, and how close the covariance is to the best of all Gaussians."""
-        unit = self.strategy.variances()[: self.active.size]
+        unit = self.strategy.within.variances()[: self.strategy.active.size]
         return EllipseCertificate(
             method=self.method,
-            sensitivity_squared=self.strategy.sensitivity_squared,
-            trace=float(unit.sum()) * self.strategy.sensitivity_squared,
+            sensitivity_squared=self.strategy.sensitivity,
+            trace=float(unit.sum()) * self.strategy.sensitivity,
             lower_bound=self.shape.lower_bound,
             independent=float(len(self.P) * self.sensitivity.coordinates),
         )
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
-        return self._simulate(size, rng)[:, : len(self.P)]
+        return super().simulate(size, rng)[:, : len(self.P)]
 
     def simulate_with_total(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate the noise on the counts and, in the last column, on the number of records."""
         if not self.has_total:
             raise InputError("This noise does not cover the number of records.")
-        return self._simulate(size, rng)
-
-    def _simulate(self, size: int, rng: np.random.Generator) -> Simulated:
-        result = np.zeros((size, len(self.P) + int(self.strategy.rooted)))
-        sd, active = math.sqrt(self.variance), self.active
-        step = max(1, _CHUNK // self.strategy.rows)
-        for start in range(0, size, step):
-            rows = min(step, size - start)
-            drawn = self.strategy.solve(rng.normal(scale=sd, size=(rows, self.strategy.rows)))
-            result[start : start + rows, active] = drawn[:, : active.size]
-            if self.strategy.rooted:
-                result[start : start + rows, -1] = drawn[:, -1]
-        return Simulated.wrap(result)
+        return super().simulate(size, rng)
 
     def total_covariance(self) -> Error:
         """The covariance of the noise on each count with that on the number of records, before rounding."""
         if not self.has_total:
             raise InputError("This noise does not cover the number of records.")
-        result = np.zeros(len(self.P))
-        for start in range(0, self.strategy.rows, 512):
-            rows = np.arange(start, min(start + 512, self.strategy.rows))
-            unit = np.zeros((rows.size, self.strategy.rows))
+        result, within, active = np.zeros(len(self.P)), self.strategy.within, self.strategy.active
+        for start in range(0, within.rows, 512):
+            rows = np.arange(start, min(start + 512, within.rows))
+            unit = np.zeros((rows.size, within.rows))
             unit[np.arange(rows.size), rows] = 1.0
-            solved = self.strategy.solve(unit)
-            result[self.active] += solved[:, -1] @ solved[:, : self.active.size]
-        return Error(result * float(self.variance))
+            solved = within.solve(unit)
+            result[active] += solved[:, -1] @ solved[:, : active.size]
+        return Error(result * self.noise.variance)
 
     def log_density(self, output: ArrayLike, counts: Counts | None = None) -> NDArray[np.float64]:
         """The log density of real outputs given the counts (or of noise), one per row.
@@ -163,7 +141,7 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         density of the others, and minus infinity where those are not zero.
         """
         y = np.atleast_2d(deviation(self.P, output, counts))
-        active, strategy = self.active, self.strategy
+        active, strategy = self.strategy.active, self.strategy.within
         padded = np.zeros((len(y), strategy.rows))
         padded[:, : active.size] = y[:, active]
         image, root = strategy.multiply(padded), strategy.root_column()
@@ -172,42 +150,16 @@ class OrderGaussianMechanism(ConcentratedMechanism):
         if strategy.rooted:  # the number of records is integrated out
             squares -= (image @ root) ** 2 / float(root @ root)
             log_determinant -= math.log(float(root @ root))
-        variance = float(self.variance)
+        variance = self.noise.variance
         constant = (log_determinant - active.size * math.log(2 * math.pi * variance)) / 2
         impossible = np.any(np.delete(y, active, axis=1) != 0, axis=1)
         result = np.where(impossible, -np.inf, constant - squares / (2 * variance))
         return result.reshape(np.shape(output)[:-1])
 
-    def _quantiles(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        from scipy.special import ndtri
-
-        return ndtri(p)[:, None] * self.error().sd
-
-    def unrounded_half_widths(self, confidence: float = 0.95) -> NDArray[np.float64]:
-        """For each count alone, the half-width that its noise stays within, before rounding."""
-        from scipy.special import ndtri
-
-        return float(ndtri((1 + confidence_level(confidence)) / 2)) * self.error().sd
-
     @property
     def has_total(self) -> bool:
         """Whether the number of records can be released as well, for free."""
-        return self.strategy.rooted
-
-    def release(self, counts: Counts) -> NDArray[np.int64]:
-        """Release the noisy counts as integers. Exactly private, from cryptographic bits."""
-        return self._reachable(check_counts(self.P, counts)) + self._integer_noise(
-            require_exact(ExactDraws())
-        )
-
-    def _reachable(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The counts, with zero where no record can have a yes.
-
-        These are elements above which there are more than ``max_size``.
-        """
-        result = np.zeros_like(values)
-        result[self.active] = values[self.active]
-        return result
+        return self.strategy.within.rooted
 
     def release_with_total(self, counts: Counts, records: int) -> tuple[NDArray[np.int64], int]:
         """Release the counts and the number of records with noise.
@@ -223,40 +175,19 @@ class OrderGaussianMechanism(ConcentratedMechanism):
                 "independent noise has no place for it."
             )
         number = check_records(records, values)
-        drawn = self._solved_noise(require_exact(ExactDraws()))
-        return self._reachable(values) + self._on_elements(drawn), number + int(drawn[-1])
+        drawn = self.released(np.append(values, number), require_exact(ExactDraws()))
+        return drawn[:-1], int(drawn[-1])
 
     def total_variance(self) -> float:
         """The variance of the released number of records, before rounding.
 
         Infinite if it is not released.
         """
-        return float(self._variances[-1]) if self.strategy.rooted else math.inf
-
-    def _solved_noise(self, draws: Draws) -> NDArray[np.int64]:
-        return self.strategy.solve_integers(self._gaussians(draws, self.strategy.rows))
-
-    def _gaussians(self, draws: Draws, size: int) -> NDArray[np.int64]:
-        draw = draws.discrete_gaussians if self.guarantee.kind == "zcdp" else draws.rounded_gaussians
-        return draw(self.variance, size)
-
-    def _on_elements(self, drawn: NDArray[np.int64]) -> NDArray[np.int64]:
-        result = np.zeros(len(self.P), np.int64)
-        result[self.active] = drawn[: self.active.size]
-        return result
-
-    def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self._on_elements(self._solved_noise(draws))
+        return float(self._variances[-1]) if self.has_total else math.inf
 
     def release_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Release the counts of each row, with noise of its own."""
-        refuse_simulated(rows)
-        drawn = self._gaussians(require_exact(ExactDraws()), len(rows) * self.strategy.rows)
-        result = np.zeros_like(rows)
-        for i, noise in enumerate(drawn.reshape(len(rows), self.strategy.rows)):
-            result[i, self.active] = self.strategy.solve_integers(noise)[: self.active.size]
-        result[:, self.active] += rows[:, self.active]
-        return result
+        return self._release_at_once(rows)
 
 
 def _scale_bits(multiplier: Fraction) -> int:

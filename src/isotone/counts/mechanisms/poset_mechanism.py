@@ -15,7 +15,7 @@ from isotone.counts.sampling.simulation import places
 from isotone.counts.statistic import Counts, check_counts, check_records
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
-from isotone.noise.simulated_array import refuse_simulated
+from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.law import LAW_STREAM
 from isotone.counts.sampling.kept_draws import KeptDraws
 from isotone.counts.sampling.method import Method
 from isotone.counts.sampling.reinsertion import wander
@@ -23,11 +22,11 @@ from isotone.counts.sampling.relaxation import Relaxation
 from isotone.counts.sampling.relaxations.restoring import estimated_share
 from isotone.counts.sampling.simulation import places
 from isotone.counts.sampling.sources import Source, TableSource, seeded
+from isotone.linear.law import LAW_STREAM
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.order.bipartitions.extended import Tables
-from isotone.order.bipartitions.small import Part, is_small, part_of
-from isotone.order.bipartitions.small_rows import SmallRows
+from isotone.order.bipartitions.small import Part, SmallRows, is_small, part_of
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws
 

@@ -22,8 +22,8 @@ from isotone.counts.sampling.relaxations.restoring import estimated_share, missi
 from isotone.counts.sampling.sources import RARE, CoupledSource, TableSource, seeded
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
+from isotone.order.bipartitions.coupling import TwoLevels
 from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
-from isotone.order.bipartitions.two_levels.two_level_coupling import TwoLevels
 from isotone.order.poset import Poset
 from isotone.privacy.draws import ExactDraws, require_exact
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.law import upper_draw
 from isotone.counts.sampling.recent import Recent
+from isotone.linear.law import upper_draw
 
 __all__ = ["RateOne"]
 

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
+from isotone.order.bipartitions.coupling import TwoLevels
 from isotone.order.bipartitions.extended import Tables, draw
-from isotone.order.bipartitions.moments import expected_products_with_total, expected_squares
-from isotone.order.bipartitions.products import expected_products
-from isotone.order.bipartitions.two_levels.two_level_coupling import TwoLevels
+from isotone.order.bipartitions.moments import (
+    expected_products,
+    expected_products_with_total,
+    expected_squares,
+)
 
 __all__ = ["CoupledSource", "Settle", "Source", "TableSource", "Words", "seeded"]
 

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats
-from isotone.curves.arrays import check_length
-from isotone.curves.bands.band import Band
+from isotone.curves.bands import Band
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import Reliability, calibration_error, group_sums
-from isotone.curves.chain.regression import PrivateIsotonicRegression
 from isotone.curves.estimator import ClassifierBase, LedgerKeeper, PrivacyWarning, not_fitted
-from isotone.curves.grids import GridSpec
+from isotone.curves.grids import GridSpec, check_length
+from isotone.curves.regression import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
-from isotone.privacy.unit import Neighbours
+from isotone.privacy.guarantee import Neighbours
 
 __all__ = ["PrivateCalibrator"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.curves.arrays import numbers_of, only_column, shape_of
+from isotone.curves.grids import numbers_of, only_column, shape_of
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
 from isotone.reading.values import text_of, texts

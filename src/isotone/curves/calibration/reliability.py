@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.curves.bands.band import Band
-from isotone.curves.bands.tilts import cumulant, reach
+from isotone.curves.bands import Band, cumulant, reach
 from isotone.curves.measure import NoisySums
 from isotone.lazy import new_axes
 

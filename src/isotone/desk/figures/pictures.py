@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from isotone.desk.figures.budget import Account
 from isotone.order import Poset
-from isotone.order.drawing.hasse_svg import hasse_svg
-from isotone.svg.axes import Axis, below
+from isotone.order.drawing import hasse_svg
 from isotone.svg.charts import bars
-from isotone.svg.elements import MARK, element, picture, text, wrapped
+from isotone.svg.elements import MARK, Axis, below, element, picture, text, wrapped
 
 __all__ = ["budget_bar", "guessed_bars", "order_picture", "simulated_dots"]
 

@@ -19,7 +19,7 @@ work by hand): ``context(make_counts(*context.accountant.input_space, mechanism)
 An example of ``Context`` is in docs/how-to/opendp.md.
 """
 
-from isotone.interop.opendp.columns import make_column
+from isotone.interop.opendp.columns import make_column, table_domain
 from isotone.interop.opendp.context import (
     make_isotone_column,
     make_isotone_counts,
@@ -29,7 +29,6 @@ from isotone.interop.opendp.context import (
 )
 from isotone.interop.opendp.counts import make_counts
 from isotone.interop.opendp.curves import make_curve
-from isotone.interop.opendp.spaces import table_domain
 from isotone.interop.opendp.tables import make_distribution, make_table
 
 __all__ = [

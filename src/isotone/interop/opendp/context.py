@@ -22,10 +22,9 @@ from isotone.counts.choosing import count_mechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
-from isotone.interop.opendp.columns import make_column
+from isotone.interop.opendp.columns import InputMetric, make_column
 from isotone.interop.opendp.counts import counts_measurement
 from isotone.interop.opendp.curves import curve_measurement
-from isotone.interop.opendp.spaces import InputMetric
 from isotone.interop.opendp.tables import make_table
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number

@@ -12,8 +12,7 @@ from opendp.measurements import make_user_measurement
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import InputMetric, require_rows
+from isotone.interop.opendp.columns import InputMetric, measure_and_map, require_rows
 from isotone.mechanism import HasTotal
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.questions import Answers

@@ -9,12 +9,10 @@ import numpy as np
 from opendp.measurements import make_user_measurement
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.counted import fit_counted, point_source
-from isotone.curves.poset.product import FeatureOrder
+from isotone.curves.cuts import fit_counted, point_source
+from isotone.curves.surface import FeatureOrder
 from isotone.errors import InputError
-from isotone.interop.opendp.columns import bounded_rows
-from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import InputMetric, require_rows
+from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_and_map, require_rows
 from isotone.order import Poset
 from isotone.privacy.checks import frozen
 from isotone.privacy.guarantee import Guarantee

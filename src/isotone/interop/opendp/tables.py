@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
 from isotone.errors import InputError
-from isotone.interop.opendp.maps import measure_and_map
-from isotone.interop.opendp.spaces import InputMetric, require_rows
+from isotone.interop.opendp.columns import InputMetric, measure_and_map, require_rows
 from isotone.privacy.checks import Number, exact, plain_text, positive, require_list, whole_number
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.columns import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution

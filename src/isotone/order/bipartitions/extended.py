@@ -3,7 +3,7 @@
 An *extended bipartition* of P is a split of its elements in two sides, A and B, with a linear extension of
 each side. The cones that tile the noise of :class:`isotone.counts.PosetMechanism` correspond to them one to
 one (docs/theory/counts.md, section 3). Everything goes through the decomposition tree: see
-:mod:`.counting_steps` for the steps, :mod:`.counting_tables` for the numbers, :mod:`.walk` for the draws.
+:mod:`isotone.order.bipartitions.steps` for the steps, :mod:`isotone.order.bipartitions.counting` for the numbers, :mod:`.walk` for the draws.
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.order.bipartitions.counting_steps import CHAIN, LOOSEN, POINTS, PRIME, steps
-from isotone.order.bipartitions.counting_tables import REACH, Tables, loosened, tables, within_reach
-from isotone.order.bipartitions.module_words import split_weight
-from isotone.order.bipartitions.placing import kept
-from isotone.order.bipartitions.residues import REACH as COUNTING_REACH
-from isotone.order.bipartitions.residues import exact_total
+from isotone.order.bipartitions.counting import (
+    COUNTING_REACH,
+    REACH,
+    Tables,
+    exact_total,
+    loosened,
+    tables,
+    within_reach,
+)
 from isotone.order.bipartitions.small import is_small, part_of
-from isotone.order.bipartitions.stream import (
+from isotone.order.bipartitions.steps import CHAIN, LOOSEN, POINTS, PRIME, split_weight, steps, value
+from isotone.order.bipartitions.walk import (
     NEEDS_ANSWER,
     NEEDS_WORDS,
     QUESTION,
     SLICE,
     START,
     STATUS,
+    kept,
     new_cursor,
+    walks,
 )
-from isotone.order.bipartitions.upward import value
-from isotone.order.bipartitions.walk import walks
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset

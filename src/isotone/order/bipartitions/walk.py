@@ -1,16 +1,4 @@
-"""A deterministic walk from 64-bit words to extended bipartitions.
-
-Uniform independent words in give exactly uniform extended bipartitions out (docs/theory/counts.md,
-section 6), whether the words come from the operating system for a release or from a seeded generator for a
-simulation. The walk
-
-* starts over when it lands in the excess of a rounded-up table;
-* *asks* when keeping a step depends on numbers too long for compiled code (factorials, binomials, long products): with
-  probability 2^-24 for each. The caller answers by exact arithmetic and plays the words again;
-* stops when the words run out: the caller adds some and plays the words again.
-
-Playing again from the same words is what keeps the last two free of bias.
-"""
+"""The compiled walk that draws extended bipartitions."""
 
 from __future__ import annotations
 
@@ -21,34 +9,466 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.kernels import kernel
-from isotone.order.bipartitions.counting_steps import BESIDE, CHAIN, POINTS, PRIME, STACK
-from isotone.order.bipartitions.placing import arrange, breaks, deal, partners_of, scatter
-from isotone.order.bipartitions.spelling import choose_split, spell
-from isotone.order.bipartitions.stream import (
-    START,
-    STATUS,
-    Stream,
-    below,
-    bits,
-    certain,
-    last_unit_kept,
-    locate,
-    rewind,
-    settle_walk,
-)
-from isotone.order.bipartitions.upward import (
+from isotone.order.bipartitions.steps import (
+    BESIDE,
+    CHAIN,
     EXACT_BINOMIALS,
+    POINTS,
+    PRIME,
+    STACK,
     Int64,
     Numbers,
     exponent,
     mantissa,
     share,
     shift,
+    split_weight,
 )
 
-__all__ = ["walks"]
+__all__ = [
+    "ASKED",
+    "NEEDS_ANSWER",
+    "NEEDS_WORDS",
+    "POSITION",
+    "QUESTION",
+    "SLICE",
+    "STATUS",
+    "arrange",
+    "below",
+    "bits",
+    "breaks",
+    "certain",
+    "choose_split",
+    "deal",
+    "in_tail",
+    "kept",
+    "last_unit_kept",
+    "locate",
+    "new_cursor",
+    "partners_of",
+    "rewind",
+    "scatter",
+    "settle_walk",
+    "spell",
+    "walks",
+]
+
+
+# Reading integers from a stream of 64-bit words, in compiled code.
+#
+# The ``cursor`` is a small integer array that says where the reader is. When the words run out, or a decision
+# needs arithmetic that compiled code does not have, ``cursor[STATUS]`` is set and stays set; what is returned
+# from then on is meaningless, and the reader must :func:`rewind` to where the present walk started.
+
+Stream = NDArray[np.uint64]
+
+POSITION, HELD, SPARE, STATUS, START, ASKED, QUESTION = range(7)  # QUESTION takes three places
+NEEDS_WORDS, NEEDS_ANSWER = 1, 2
+
+SLICE = 24
+"""A decision that is yes with probability at least 1 - 2^-SLICE is asked with probability 2^-SLICE only."""
+
+
+def new_cursor() -> Ints:
+    """A reader at the first word."""
+    return np.zeros(9, np.int64)
+
+
+@kernel(leaf=True)
+def settle_walk(cursor: Ints) -> None:
+    """Make the present place the start of the next walk."""
+    cursor[HELD], cursor[ASKED], cursor[START] = 0, 0, cursor[POSITION]
+
+
+@kernel(leaf=True)
+def rewind(cursor: Ints) -> None:
+    """Go back to the start of the present walk. The status stays, for the caller to read."""
+    cursor[HELD], cursor[ASKED], cursor[POSITION] = 0, 0, cursor[START]
+
+
+@kernel(leaf=True)
+def _half(words: Stream, cursor: Ints) -> Int64:
+    """The next 32 bits."""
+    if cursor[HELD] == 1:
+        cursor[HELD] = 0
+        return cursor[SPARE]
+    if cursor[POSITION] >= words.size:
+        cursor[STATUS] = NEEDS_WORDS
+        return np.int64(0)
+    word = words[cursor[POSITION]]
+    cursor[POSITION] += 1
+    cursor[HELD], cursor[SPARE] = 1, np.int64(word >> np.uint64(32))
+    return np.int64(word & np.uint64(0xFFFFFFFF))
+
+
+@kernel(leaf=True)
+def bits(words: Stream, cursor: Ints, count: Int64) -> Int64:
+    """``count`` bits as an integer, for at most 62 of them."""
+    if count <= 32:
+        return _half(words, cursor) >> (32 - count) if count > 0 else np.int64(0)
+    high = _half(words, cursor)
+    return (high << (count - 32)) | (_half(words, cursor) >> (64 - count))
+
+
+@kernel(leaf=True)
+def below(words: Stream, cursor: Ints, n: Int64) -> Int64:
+    """A uniform integer below ``n``, which is below 2^31.
+
+    Multiply and keep the high half (Lemire 2019).
+    """
+    product = _half(words, cursor) * np.int64(n)
+    low = product & 0xFFFFFFFF
+    if low < n:
+        threshold = (np.int64(1) << 32) % np.int64(n)
+        while low < threshold and cursor[STATUS] == 0:
+            product = _half(words, cursor) * np.int64(n)
+            low = product & 0xFFFFFFFF
+    return product >> 32
+
+
+@kernel(leaf=True)
+def in_tail(words: Stream, cursor: Ints, rest: Int64, gap: Int64) -> bool:
+    """True with probability ``rest / 2^gap``, for ``rest`` below 2^62 and any gap."""
+    while gap > 62:
+        width = min(32, gap - 62)
+        if bits(words, cursor, width) != 0:
+            return False
+        gap -= width
+    return bits(words, cursor, gap) < rest
+
+
+@kernel(leaf=True)
+def last_unit_kept(words: Stream, cursor: Ints, r: Int64, exact: Int64, gap: Int64) -> bool:
+    """Whether unit r of the share of ``exact`` in units of 2^gap is kept.
+
+    Only the last unit may have an excess.
+    """
+    if gap <= 0 or r < share(exact, gap) - 1:
+        return True
+    return in_tail(words, cursor, exact - (r << gap) if gap <= 61 else exact, gap)
+
+
+@kernel(leaf=True)
+def locate(cumulative: Ints, low: Int64, high: Int64, r: Int64) -> Int64:
+    """The first place from ``low`` up to before ``high`` with a cumulative weight above r, or ``high``."""
+    while low < high:
+        middle = (low + high) >> 1
+        if cumulative[middle] <= r:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(leaf=True)
+def certain(
+    words: Stream, cursor: Ints, answers: NDArray[np.int8], step: Int64, a: Int64, state: Int64
+) -> bool:
+    """Decide a question whose answer is almost surely yes.
+
+    Nothing is computed for it except in a small slice of the probability.
+    """
+    if bits(words, cursor, SLICE) != 0:
+        return True
+    if cursor[ASKED] < answers.size:
+        cursor[ASKED] += 1
+        return answers[cursor[ASKED] - 1] == 1
+    if cursor[STATUS] == 0:
+        cursor[STATUS] = NEEDS_ANSWER
+        cursor[QUESTION], cursor[QUESTION + 1], cursor[QUESTION + 2] = step, a, state
+    return False
+
+
+# Putting elements in their places, and telling whether they break a relation there, in compiled code.
 
 Places = NDArray[np.int32]
+
+
+@kernel
+def partners_of(dropped: Ints, n: Int64) -> tuple[Ints, Ints]:
+    """For each element the others that it is in a pair with, from ``starts[x]`` on: u above it, -1 - u below it."""
+    starts, partners = np.zeros(n + 1, np.int64), np.empty(2 * dropped.shape[0], np.int64)
+    for k in range(dropped.shape[0]):
+        starts[dropped[k, 0] + 1] += 1
+        starts[dropped[k, 1] + 1] += 1
+    for x in range(n):
+        starts[x + 1] += starts[x]
+    free = starts.copy()
+    for k in range(dropped.shape[0]):
+        lower, upper = dropped[k, 0], dropped[k, 1]
+        partners[free[lower]], partners[free[upper]] = upper, -1 - lower
+        free[lower] += 1
+        free[upper] += 1
+    return starts, partners
+
+
+@kernel(leaf=True)
+def breaks(
+    elements: Ints, start: Int64, count: Int64, a: Int64, starts: Ints, partners: Ints, put: Places
+) -> bool:
+    """Whether one of the elements just put in their places breaks a pair with one that was put before."""
+    for k in range(start, start + count):
+        x = elements[k]
+        for j in range(starts[x], starts[x + 1]):
+            other = partners[j]
+            above = other >= 0
+            place = put[other if above else -1 - other]
+            if place >= 0 and (place < a) == (put[x] < a) and (place > put[x]) != above:
+                return True
+    return False
+
+
+@kernel
+def kept(orders: Places, sizes: Ints, dropped: Ints) -> NDArray[np.bool_]:
+    """For each row whether it has each pair (lower, upper) of ``dropped`` on two sides, or in order on one."""
+    place, result = np.empty(orders.shape[1], np.int32), np.empty(sizes.size, np.bool_)
+    for r in range(sizes.size):
+        result[r] = _keeps(orders[r], sizes[r], dropped, place)
+    return result
+
+
+@kernel(leaf=True)
+def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
+    """Whether each pair of ``dropped`` is on two sides, or in the right order on one."""
+    if dropped.shape[0] > 0:
+        for k in range(order.size):
+            place[order[k]] = k
+    for k in range(dropped.shape[0]):
+        lower, upper = place[dropped[k, 0]], place[dropped[k, 1]]
+        if lower > upper and (lower < a) == (upper < a):
+            return False
+    return True
+
+
+@kernel(leaf=True)
+def scatter(
+    words: Stream,
+    cursor: Ints,
+    elements: Ints,
+    start: Int64,
+    count: Int64,
+    a: Int64,
+    places: Places,
+    pa: Int64,
+    pb: Int64,
+    put: Places,
+    out: Places,
+) -> None:
+    """Put a random ``a`` of the elements on side A and the others on side B, each side in their order."""
+    for k in range(count):
+        if a > 0 and (a == count - k or below(words, cursor, count - k) < a):
+            place = places[pa]
+            pa += 1
+            a -= 1
+        else:
+            place = places[pb]
+            pb += 1
+        out[place] = elements[start + k]
+        if put.size > 0:
+            put[elements[start + k]] = place
+
+
+@kernel(leaf=True)
+def arrange(
+    words: Stream,
+    cursor: Ints,
+    elements: Ints,
+    start: Int64,
+    count: Int64,
+    a: Int64,
+    places: Places,
+    pa: Int64,
+    pb: Int64,
+    spare: Places,
+    put: Places,
+    out: Places,
+) -> None:
+    """Put the elements in random order. The first ``a`` go to side A, the others to side B."""
+    for k in range(count):
+        spare[k] = elements[start + k]
+    for k in range(count - 1, -1, -1):
+        j = below(words, cursor, k + 1) if k > 0 else 0
+        place = places[pa + k] if k < a else places[pb + k - a]
+        out[place] = spare[j]
+        if put.size > 0:
+            put[spare[j]] = place
+        spare[j] = spare[k]
+
+
+@kernel(leaf=True)
+def deal(
+    words: Stream,
+    cursor: Ints,
+    places: Places,
+    start: Int64,
+    count: Int64,
+    k: Int64,
+    spare: Places,
+    flags: NDArray[np.int8],
+) -> None:
+    """Move a random ``k`` of ``count`` places to the front, keeping the order of these and of the others.
+
+    The smaller part is drawn place by place, drawing again where a place is taken; ``flags`` are 0 before
+    and after.
+    """
+    few = min(k, count - k)
+    if few == 0:
+        return
+    for _ in range(few):
+        p = below(words, cursor, count)
+        while flags[p] == 1 and cursor[STATUS] == 0:
+            p = below(words, cursor, count)
+        flags[p] = 1
+    front = 1 if few == k else 0
+    i, j = start, 0
+    for p in range(count):
+        if flags[p] == front:
+            places[i] = places[start + p]
+            i += 1
+        else:
+            spare[j] = places[start + p]
+            j += 1
+        flags[p] = 0
+    for p in range(j):
+        places[i + p] = spare[p]
+
+
+# Draws of extended bipartitions of an order that decomposes neither in series nor in parallel.
+#
+# First the split by its modules, then a word for each side.
+#
+# Words in, choices out, as in :mod:`.walk`, of which this is a part.
+
+
+@kernel(leaf=True)
+def choose_split(
+    words: Stream,
+    cursor: Ints,
+    tree: Ints,
+    blocks: Ints,
+    module: Ints,
+    numbers: Numbers,
+    g: Numbers,
+    first: Ints,
+    state: Places,
+    weight: Ints,
+    v: Int64,
+    a: Int64,
+) -> Int64:
+    """The state of a split of the block of step v with a elements on side A, or -1."""
+    b, number = tree[v, 2], numbers[tree[v, 4] + a]
+    r = below(words, cursor, mantissa(number)) << shift(number)
+    r |= bits(words, cursor, shift(number))
+    low, high = first[blocks[b, 3] + a], first[blocks[b, 3] + a + 1]
+    found = locate(weight, low, high, r)
+    if found == high:
+        return -1
+    r -= weight[found - 1] if found > low else 0
+    chosen = np.int64(state[found])
+    if (
+        r == weight[found] - (weight[found - 1] if found > low else 0) - 1
+    ):  # the last unit may be partly excess
+        rounded = split_weight(tree, blocks, b, module, numbers, g, chosen)
+        gap = exponent(number) - shift(number) - exponent(rounded)
+        if not last_unit_kept(words, cursor, r, mantissa(rounded), gap):
+            return -1
+    return chosen
+
+
+@kernel(leaf=True)
+def spell(
+    words: Stream,
+    cursor: Ints,
+    blocks: Ints,
+    module: Ints,
+    g: Numbers,
+    lasts: Places,
+    b: Int64,
+    split: Int64,
+    size_a: Int64,
+    size_b: Int64,
+    pa: Int64,
+    pb: Int64,
+    assigned: Ints,
+    places: Places,
+    spare: Places,
+    ends: Ints,
+) -> bool:
+    """Give each module its places by a uniform word for each side.
+
+    Returns False in an excess.
+    """
+    first, stop, at = blocks[b, 0], blocks[b + 1, 0], blocks[b, 2]
+    for side in range(2):
+        start, size, state = (pa, size_a, split) if side == 0 else (pb, size_b, blocks[b, 1] - 1 - split)
+        end, rest = start, state
+        for i in range(first, stop):
+            count = rest % (module[i, 1] + 1)
+            rest //= module[i, 1] + 1
+            if side == 0:
+                assigned[module[i, 0], 0] = count
+            assigned[module[i, 0], 1 + side] = end
+            end += count
+            ends[i - first] = end
+        for k in range(size):
+            spare[k] = places[start + k]
+        for k in range(size - 1, -1, -1):
+            i = _last_letter(words, cursor, module, first, g, lasts, at, state)
+            if i < 0:
+                return False
+            state -= module[first + i, 3]
+            ends[i] -= 1
+            places[ends[i]] = spare[k]
+    return True
+
+
+@kernel(leaf=True)
+def _last_letter(
+    words: Stream,
+    cursor: Ints,
+    module: Ints,
+    first: Int64,
+    g: Numbers,
+    lasts: Places,
+    at: Int64,
+    state: Int64,
+) -> Int64:
+    """The last letter of a uniform word of a state, or -1."""
+    letters, i = np.int64(lasts[at + state]), 0
+    if letters & (letters - 1) == 0:  # one letter only: the number of words is the same without it
+        while letters > 1:
+            letters >>= 1
+            i += 1
+        return i
+    number = g[at + state]
+    unit = exponent(number) - shift(number)
+    r = below(words, cursor, mantissa(number)) << shift(number)
+    r |= bits(words, cursor, shift(number))
+    while letters > 0:
+        if letters & 1:
+            fewer = g[at + state - module[first + i, 3]]
+            gap = unit - exponent(fewer)
+            units = share(mantissa(fewer), gap)
+            if r < units:
+                return i if last_unit_kept(words, cursor, r, mantissa(fewer), gap) else -1
+            r -= units
+        letters >>= 1
+        i += 1
+    return -1
+
+
+# A deterministic walk from 64-bit words to extended bipartitions.
+#
+# Uniform independent words in give exactly uniform extended bipartitions out (docs/theory/counts.md,
+# section 6), whether the words come from the operating system for a release or from a seeded generator for a
+# simulation. The walk
+#
+# * starts over when it lands in the excess of a rounded-up table;
+# * *asks* when keeping a step depends on numbers too long for compiled code (factorials, binomials, long products): with
+#   probability 2^-24 for each. The caller answers by exact arithmetic and plays the words again;
+# * stops when the words run out: the caller adds some and plays the words again.
+#
+# Playing again from the same words is what keeps the last two free of bias.
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone.audit import audit
-from isotone.audit.audit_report import AuditReport
+from isotone.audit.exact import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.calibration import largest_rho

@@ -21,7 +21,7 @@ from isotone.release.manifest import Manifest, Stated, guarantee_to
 from isotone.release.sections import Section
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.privacy.guarantee import Number
     from isotone.reading.sources import Frame
     from isotone.release.result import Release

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from isotone.errors import InputError
 
 if TYPE_CHECKING:
-    from isotone.inference.estimate import Estimate
+    from isotone.inference.estimates import Estimate
     from isotone.release.result import Release
 
 __all__ = ["Reader"]

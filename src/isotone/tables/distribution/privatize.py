@@ -14,8 +14,7 @@ from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, one_of, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.distribution.distribution import Distribution
 from isotone.tables.distribution.haar import Haar
 from isotone.tables.distribution.histogram_strategy import Cumulative, Cyclic, HistogramStrategy, Plain

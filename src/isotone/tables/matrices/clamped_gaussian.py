@@ -15,8 +15,7 @@ from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared
 from isotone.privacy.checks import Number, positive, share, whole_number
 from isotone.privacy.draws import Draws
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.matrices.clamped_noise import AdditiveCountMechanism
 
 __all__ = ["DiscreteGaussianCountMechanism", "discrete_gaussian"]

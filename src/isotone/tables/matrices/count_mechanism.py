@@ -18,8 +18,7 @@ from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.checks import positive, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.distribution.distribution import DistributionLike, probabilities_of
 from isotone.tables.matrices.losses import Loss
 from isotone.tables.top_coding import Counts, top_coded
@@ -33,7 +32,7 @@ class CountMechanism(ABC):
 
     A true count ``i`` is published as ``j`` with probability ``matrix()[i, j]``, each category by itself. One
     person changes one count by one, so the guarantee for a table is that of neighbouring rows of the matrix;
-    with ``contributions`` or replace-one neighbours the matrix is built for a smaller ε (privacy/unit.py).
+    with ``contributions`` or replace-one neighbours the matrix is built for a smaller ε (privacy/guarantee.py).
     """
 
     n: int

@@ -12,9 +12,9 @@ import numpy as np
 from isotone.errors import InputError
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, one_of, positive, whole_number
-from isotone.privacy.unit import Unit
-from isotone.published.tables.heuristic import Selector, heuristic
+from isotone.privacy.guarantee import Unit
 from isotone.published.tables.lp import Solver, linear_program
+from isotone.published.tables.row_by_row import Selector, heuristic
 from isotone.tables.distribution.distribution import DistributionLike, is_simulated, probabilities_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.coupling import comonotone, deterministic

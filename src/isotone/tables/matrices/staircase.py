@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.draws import Draws
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 from isotone.tables.matrices.clamped_noise import AdditiveCountMechanism
 
 __all__ = ["StaircaseMechanism", "staircase"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, positive
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Unit
 from isotone.tables.distribution.distribution import DistributionLike, is_simulated, probabilities_of
 from isotone.tables.matrices.coupling import deterministic
 from isotone.tables.matrices.factored import FactoredMechanism

@@ -4,7 +4,7 @@ The compiled part of the relaxation search.
 
 Orders are square matrices: entry [x, y] is 1 where x < y, 2 where x > y, 0 where neither. They are kept
 transitively closed. ``reach`` bounds the binary logarithm of the states of every prime block
-(:mod:`isotone.order.bipartitions.module_words`).
+(:mod:`isotone.order.bipartitions.steps`).
 """
 
 from __future__ import annotations

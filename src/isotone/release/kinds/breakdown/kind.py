@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isotone.audit.count_audit import audit_count_mechanism, example_of
+from isotone.audit.exact import audit_count_mechanism, example_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.breakdowns.margins_plan import plan_margins
 from isotone.errors import InputError, SpecError
@@ -27,7 +27,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.release.spec import Spec
 
 __all__ = ["BreakdownKind"]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from isotone.counts.breakdowns.cell_law import Cell, margins_law
 from isotone.counts.breakdowns.cells import Breakdown, margin_of
 from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.law import Law
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError
-from isotone.inference.estimate import Estimate
-from isotone.inference.measured import Measured, changes, clipped, widened
+from isotone.inference.estimates import Estimate
+from isotone.inference.population import Measured, changes, clipped, widened
+from isotone.linear.law import Law
 from isotone.privacy.checks import did_you_mean, shown
 from isotone.release.kinds.breakdown.deriving import as_drawn, measured_tables
 from isotone.release.kinds.breakdown.query import BreakdownManifest, rebuild_margins

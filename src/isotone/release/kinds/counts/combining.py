@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from isotone.errors import InputError
-from isotone.inference.linear_estimates import common_scale
+from isotone.inference.population import common_scale
 from isotone.order import Poset
 from isotone.privacy.checks import shown, truth
 from isotone.privacy.guarantee import Guarantee

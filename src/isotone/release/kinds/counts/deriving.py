@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from isotone.counts import consistent
 from isotone.errors import InputError
-from isotone.inference.measured import Measured
+from isotone.inference.population import Measured
 from isotone.order import project_covariance
-from isotone.order.hierarchy import is_hierarchy
+from isotone.order.building import is_hierarchy
 from isotone.privacy.checks import shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isotone.audit.count_audit import audit_count_mechanism, example_of
+from isotone.audit.exact import audit_count_mechanism, example_of
 from isotone.counts.choosing import count_mechanism, count_mechanisms
 from isotone.counts.count_plan import plan_setting
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
@@ -28,7 +28,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.order import Poset
     from isotone.release.spec import Spec
 

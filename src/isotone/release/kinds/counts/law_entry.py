@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.mechanisms.k_norm import KNormMechanism
+from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 
 __all__ = ["LawEntry", "closed_form", "law_entry"]
 

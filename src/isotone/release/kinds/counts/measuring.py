@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.law import Law
 from isotone.counts.mechanisms.additive import AdditiveMechanism
 from isotone.counts.sampling.recent import Recent
 from isotone.errors import InputError
-from isotone.inference.linear_estimates import combined, given_records
-from isotone.inference.measured import Measured
+from isotone.inference.population import Measured, combined, given_records
+from isotone.linear.law import Law
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.release.kinds.counts.query import CountManifest

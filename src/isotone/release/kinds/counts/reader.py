@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.inference.estimate import Estimate
-from isotone.inference.linear_estimates import summed
-from isotone.inference.measured import Measured, changes, clipped, widened
-from isotone.inference.population import population_proportion, population_share
+from isotone.inference.estimates import Estimate
+from isotone.inference.population import (
+    Measured,
+    changes,
+    clipped,
+    population_proportion,
+    population_share,
+    summed,
+    widened,
+)
 from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth
 from isotone.release.kinds.counts.combining import (
     combine_counts,

@@ -13,8 +13,7 @@ from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.guarantee import Neighbours, Number
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Neighbours, Number, Unit
 from isotone.reading.contributions import UnitKey
 from isotone.reading.questions import Answers, Question
 from isotone.release import pipeline

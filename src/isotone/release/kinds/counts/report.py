@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isotone.counts import LaplaceMechanism
-from isotone.inference.estimate import AT_THE_LIMIT, NOT_KNOWN
-from isotone.order.drawing.hasse_svg import hasse_svg
-from isotone.order.drawing.nested_order import nested_order
+from isotone.inference.estimates import AT_THE_LIMIT, NOT_KNOWN
+from isotone.order.drawing import hasse_svg
+from isotone.order.layout import nested_order
 from isotone.reading.questions import Answers
 from isotone.release.kinds.counts.asked import labels_of, questions_of
 from isotone.release.kinds.counts.combining import draws_of
@@ -18,7 +18,7 @@ from isotone.release.kinds.page import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from
 from isotone.release.recipes import rebuild_count_mechanism
 from isotone.svg import charts
-from isotone.svg.interval_outline import NestedRow, nested_dots
+from isotone.svg.charts import NestedRow, nested_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from isotone.counts.sampling.relaxation import Relaxation
 from isotone.order import Poset
-from isotone.order.choices import read_children
+from isotone.order.exclusive import read_children
 from isotone.reading.questions import implied
 from isotone.release.manifest import order_to
 from isotone.release.order_files import read_order, read_relaxation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from isotone.curves.bands.measured_curve import KINDS, MeasuredSums, no_band, why_no_population
+from isotone.curves.bands import KINDS, MeasuredSums, no_band, why_no_population
 from isotone.curves.grids import FINE
 from isotone.curves.measure import NoisySums
 from isotone.errors import InputError
@@ -16,8 +16,8 @@ from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import exact
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.posterior_fit import Law, PossibleSums
-    from isotone.curves.chain.problem import ChainProblem
+    from isotone.curves.cuts import ChainProblem
+    from isotone.curves.posterior_fit import Law, PossibleSums
 
 __all__ = ["SumsEntry", "band_kind", "measured_from", "sums_to", "usual_kind"]
 
@@ -36,7 +36,7 @@ class SumsEntry(TypedDict):
 
 
 def _possible(problem: ChainProblem) -> dict[Law, PossibleSums]:
-    from isotone.curves.chain.choosing import sums_for  # here: it brings all mechanisms
+    from isotone.curves.regression import sums_for  # here: it brings all mechanisms
 
     return sums_for(problem)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotone.curves.bands.measured_curve import MeasuredSums
+from isotone.curves.bands import MeasuredSums
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.curve.bands import measured_from
 from isotone.release.writing.column_texts import Columns
 
 if TYPE_CHECKING:
-    from isotone.curves.chain.problem import ChainProblem
+    from isotone.curves.cuts import ChainProblem
 
 __all__ = ["curve_faults"]
 

@@ -8,8 +8,7 @@ import numpy as np
 
 import isotone.curves as curves
 from isotone.mechanism import Progress
-from isotone.privacy.guarantee import Guarantee, Number
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, Number, budget_of
 from isotone.release.checking.findings import outside
 from isotone.release.kinds.curve.query import ESTIMATOR, CurveManifest, CurveQuery
 from isotone.release.kinds.curve.release import curve_query
@@ -24,7 +23,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.release.spec import Spec
 
 __all__ = ["CurveKind"]

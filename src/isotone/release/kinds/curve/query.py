@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import isotone.curves as curves
-from isotone.curves.counted import fit_counted
+from isotone.curves.cuts import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
 from isotone.reading.grids import Points, PointSource, count_points
@@ -20,7 +20,7 @@ from isotone.release.result import Release, seal
 
 if TYPE_CHECKING:
     from isotone.curves import PrivateIsotonicRegression
-    from isotone.curves.chain.problem import ChainProblem
+    from isotone.curves.cuts import ChainProblem
     from isotone.reading.sources import Frame
 
 __all__ = ["ESTIMATOR", "CurveManifest", "CurveQuery"]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.inference.estimate import Estimate
+from isotone.inference.estimates import Estimate
 from isotone.privacy.checks import confidence_level, exact, shown
 from isotone.reading.values import real_of
 from isotone.release.kinds.curve.bands import measured_from, usual_kind

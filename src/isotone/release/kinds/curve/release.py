@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import isotone.curves as curves
-from isotone.curves.counted import point_source
+from isotone.curves.cuts import point_source
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level, did_you_mean, frozen
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, Unit, budget_of
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.release import pipeline
 from isotone.release.kinds.curve.bands import band_kind

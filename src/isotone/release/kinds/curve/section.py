@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from isotone.curves.losses.known_losses import LOSSES, parse_loss
-from isotone.curves.shapes.parse import SHAPES
+from isotone.curves.losses import LOSSES, parse_loss
+from isotone.curves.shapes import SHAPES
 from isotone.release.sections import Listed, Pair, Real, Section, Size, Text
 
 __all__ = ["CurveSection"]

@@ -21,7 +21,7 @@ from isotone.release.result import Release
 from isotone.release.spec_plan import SpecPlan
 
 if TYPE_CHECKING:
-    from isotone.audit.audit_report import AuditReport
+    from isotone.audit.exact import AuditReport
     from isotone.release.spec import Spec
 
 __all__ = ["SurfaceKind"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.counted import fit_counted
+from isotone.curves.cuts import fit_counted
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitEntry
 from isotone.reading.grids import Cells, CellSource, count_cells

@@ -10,8 +10,7 @@ from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import frozen, truth, whole_number
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number, exact
-from isotone.privacy.unit import Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, Unit, budget_of, exact
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.grids import CellSource
 from isotone.release import pipeline

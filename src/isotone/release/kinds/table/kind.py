@@ -9,11 +9,10 @@ import numpy as np
 
 from isotone import tables
 from isotone.audit import audit
-from isotone.audit.audit_report import AuditReport
+from isotone.audit.exact import AuditReport
 from isotone.errors import InputError
 from isotone.mechanism import Progress
-from isotone.privacy.guarantee import Guarantee, Number
-from isotone.privacy.unit import budget_of
+from isotone.privacy.guarantee import Guarantee, Number, budget_of
 from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
 from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery

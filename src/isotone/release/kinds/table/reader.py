@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.inference.estimate import Estimate
+from isotone.inference.estimates import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_table_mechanism

@@ -11,8 +11,7 @@ from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import confidence_level
-from isotone.privacy.guarantee import Guarantee, Neighbours, Number
-from isotone.privacy.unit import Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Number, Unit
 from isotone.reading.categories import CategorySource, PairSource
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.release import pipeline

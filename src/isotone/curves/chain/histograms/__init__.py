@@ -1,1 +1,0 @@
-"""Curves from noisy histograms, for losses without means."""

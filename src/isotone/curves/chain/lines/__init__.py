@@ -1,1 +1,0 @@
-"""Curves of lines through drawn values."""

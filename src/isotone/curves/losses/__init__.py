@@ -1,1 +1,0 @@
-"""Losses of curves, and what is computed from one alone."""

@@ -1,0 +1,200 @@
+"""What a private curve will cost in accuracy, from public numbers alone. Simulated on reference data.
+
+No private data are read and no budget is spent. The reference populations are twenty pairs of a curve (logistic, a step, a line,
+a constant, one with few positives, stairs) and a design of ``x`` (uniform, one crowd, near one end, whole years, about the middle,
+two heaps): ``isotone.curves.curve.PLANNED``. A plan has the range from the tenth to the ninetieth of a hundred such
+populations: most real curves lie in it, and some do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from isotone.curves.curve import CurveMechanism, Reference, least_risk, planned, risk
+from isotone.curves.cuts import ChainProblem, usual_points
+from isotone.curves.grids import Grid, parse_interval
+from isotone.curves.losses import Loss, parse_loss
+from isotone.curves.problem import ConcentratedSetting, CurveSetting
+from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for
+from isotone.errors import InputError
+from isotone.planning.plan import Column, Plan, Row
+from isotone.privacy.checks import Number, positive, whole_number
+from isotone.privacy.guarantee import Neighbours, Unit
+
+__all__ = ["CurvePlan", "CurveRow", "plan"]
+
+UNIT = (Fraction(0), Fraction(1))
+LARGEST_SIMULATION = 100_000
+LARGE = 20_000
+"""Averages over so many records vary little: one data set of a kind is enough."""
+LEAST = 1e-12
+"""An excess below this counts as this in a geometric mean."""
+WHY = "The excess is reported in the units of y."
+
+
+@dataclass(frozen=True)
+class CurveRow(Row):
+    """One method, with the expected excess of the mean loss over the best curve without privacy.
+
+    ``excess`` is the geometric mean over the reference populations, ``low`` and ``high`` are the 10 % and the 90 % quantile
+    over them. ``bound`` is what is proved for all data (often far above), or an estimate where ``proved`` is False.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("excess", "typical", "{:.3g}".format, marker="o"),
+        Column("low", "10 %", "{:.2g}".format, marker="<"),
+        Column("high", "90 %", "{:.2g}".format, marker=">"),
+    )
+
+    mechanism: PrivateIsotonicRegression = field(repr=False, compare=False)
+    excess: float
+    low: float
+    high: float
+    bound: float
+    proved: bool = True
+
+    @property
+    def note(self) -> str:
+        """What is proved."""
+        return f"at most {self.bound:.3g}, proved" if self.proved else "no proved bound"
+
+
+@dataclass(frozen=True)
+class CurvePlan(Plan[CurveRow]):
+    """Methods, the one with the least typical excess first. See ``CurveRow``."""
+
+    epsilon: Fraction
+    n: int
+    rho: Fraction | None = None
+
+    @property
+    def title(self) -> str:
+        """The budget and the number of records."""
+        budget = f"epsilon = {self.epsilon}" if self.rho is None else f"rho = {self.rho}"
+        return f"{budget}, {self.n} records: expected excess of the mean loss"
+
+    @property
+    def best(self) -> PrivateIsotonicRegression:
+        """The estimator with the least typical excess, which lacks only its ``bounds``."""
+        found = self.rows[0].mechanism
+        return type(found)(**found.get_params(deep=False))  # a new one: estimators can be changed
+
+
+def plan(
+    epsilon: Number = 1,
+    n: int = 1000,
+    *,
+    rho: Number | None = None,
+    loss: Any = "squared",
+    y_range: Any = (0, 1),
+    labels: bool | None = None,
+    methods: Sequence[str] = ("auto", "baseline", "bins"),
+    neighbours: Neighbours = "add-remove",
+    contributions: int = 1,
+    output: str = "population",
+    repetitions: int = 1,
+) -> CurvePlan:
+    """Expected excess risk of each method for about ``n`` records, from public numbers alone.
+
+    ``rho`` in place of ``epsilon`` is for ρ-zCDP.
+
+    ``labels`` tells whether ``y`` takes the two ends of ``y_range`` only (``y_values``); None, that this is not known: then
+    every other population has labels. ``output`` is that of the estimator. More than 100,000 records are simulated by 100,000 with a larger epsilon, so
+    that their product is the same: what privacy costs depends on little else. The simulation is seeded, so the same question
+    has the same answer.
+
+    >>> print(plan(1, 1000, methods=["auto", "bins"], repetitions=1).best.method)
+    auto
+    """
+    budget = positive(epsilon, "epsilon")
+    chosen = parse_loss(loss)
+    limits = parse_interval(y_range, "y_range", WHY)
+    count = whole_number(n, "n, the number of records,")
+    unit = Unit(contributions, neighbours)
+    repeated = whole_number(repetitions, "repetitions")
+    wanted = [methods] if isinstance(methods, str) else list(methods)
+    if not wanted:
+        raise InputError("methods is empty: name at least one, such as 'auto'.")
+    size = min(count, LARGEST_SIMULATION)
+    more = Fraction(count, size)
+    spent = None if rho is None else positive(rho, "rho")
+    setting = (
+        CurveSetting(budget * more, unit) if spent is None else ConcentratedSetting.of(spent * more**2, unit)
+    )
+    simulation = _Simulation(
+        chosen.on_unit(limits[1] - limits[0]),
+        size,
+        setting,
+        labels,
+        1 if size > LARGE else repeated,
+        _span(chosen, limits),
+    )
+    options: dict[str, Any] = {
+        "neighbours": unit.neighbours,
+        "contributions": unit.contributions,
+        "output": output,
+        **({"y_values": limits} if labels else {"y_range": limits}),
+    }
+    rows = [
+        simulation.of(PrivateIsotonicRegression(budget, rho=spent, loss=chosen, method=method, **options))
+        for method in wanted
+    ]
+    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), budget, count, spent)
+
+
+def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
+    """What a loss on the unit interval is multiplied by on ``y_range``."""
+    loss.values(y_range)
+    return float(y_range[1] - y_range[0]) ** loss.degree
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """One question in public numbers, on the unit square."""
+
+    loss: Loss
+    n: int
+    setting: CurveSetting
+    labels: bool | None
+    repetitions: int
+    span: float
+
+    def of(self, estimator: PrivateIsotonicRegression) -> CurveRow:
+        """What the method of an estimator costs on the reference populations."""
+        method = estimator.method
+        problem = ChainProblem(
+            self.loss,
+            UNIT,
+            Grid(*UNIT, usual_points(method)),
+            method=method,
+            labels=bool(self.labels),
+            output=estimator.output,
+        )
+        mechanism = mechanism_for(problem.sized(self.n, self.setting))
+        populations = enumerate(planned(self.labels))
+        found = np.array([self._excess(mechanism, population, place) for place, population in populations])
+        bound = mechanism.error()
+        low, high = np.quantile(found, [0.1, 0.9])
+        return CurveRow(
+            method,
+            estimator,
+            float(np.exp(np.mean(np.log(np.maximum(found, LEAST))))),
+            float(low),
+            float(high),
+            self.span * bound.mean(self.n),
+            bound.proved,
+        )
+
+    def _excess(self, mechanism: CurveMechanism, population: Reference, place: int) -> float:
+        found: list[float] = []
+        for repetition in range(self.repetitions):
+            rng = np.random.default_rng([repetition, self.n, place])
+            records = population.sample(self.n, mechanism.points, rng)
+            curve = mechanism.simulate(records, rng)
+            found.append(risk(curve, records, self.loss) - least_risk(records, self.loss))
+        return max(0.0, self.span * float(np.mean(found)))  # sums of floats end a little below 0

@@ -1,1 +1,0 @@
-"""Private isotonic regression on a partial order."""

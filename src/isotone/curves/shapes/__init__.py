@@ -1,1 +1,0 @@
-"""Shapes a curve may have besides rising, and exact draws from all curves of a shape."""

@@ -1,0 +1,378 @@
+"""Strategies, which say what is measured, how estimates follow, and how far one record moves what is measured.
+
+A strategy is a matrix A with integer entries. ``A·counts`` is measured with independent noise, and the counts are
+estimated by least squares; both what is rounded and what is estimated are functions of the noisy integers alone, so that
+no floating point touches the guarantee. Each measured sum has a share of the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from isotone.array_types import Floats, Ints
+from isotone.linear.least_squares import Hierarchy, SumTree, TreeLeastSquares, round_tree
+from isotone.linear.noise import Noise
+from isotone.privacy.draws import Draws
+
+__all__ = ["Blocks", "Chains", "Embedded", "Identity", "MeasuredTree", "Square", "Strategy", "nearest_plane"]
+
+Blocks = list[tuple[Fraction, Ints]]
+"""Shares of the budget, each with the rows that have it."""
+
+_LARGEST_SUM = 2.0**61
+
+
+class Strategy(ABC):
+    """What is measured about some counts.
+
+    ``sensitivity`` is how far one record moves the measured sums, each weighted by its share: in the ℓ1 norm for noise
+    whose rate is shared, in the squared ℓ2 norm for Gaussian noise.
+    """
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers are estimated."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many sums are measured."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """The shares of the rows, in the sequence in which noise is drawn. By default all rows have everything."""
+        return [(Fraction(1), np.arange(self.rows))]
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> Fraction | int:
+        """How far one record moves the measured sums."""
+
+    @abstractmethod
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """The least-squares estimate of all numbers (last axis) from the measured sums (last axis)."""
+
+    @abstractmethod
+    def variances(self, noise: Noise) -> Floats:
+        """The variance of each estimate, before rounding."""
+
+    def covariance(self, noise: Noise) -> Floats | None:
+        """The covariance of the estimates, or None where it is simulated."""
+        return None
+
+    @abstractmethod
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """Whole numbers from counts and the noise drawn for the sums measured of them, a row each."""
+
+    def simulated(self, size: int, noise: Noise, rng: np.random.Generator) -> Floats:
+        """``size`` draws of the noise on the measured sums, one per row."""
+        measured = np.zeros((size, self.rows))
+        for share, rows in self.blocks:
+            measured[:, rows] = noise.part(share).floats(rng, (size, rows.size))
+        return measured
+
+
+@dataclass(frozen=True, eq=False)
+class Identity(Strategy):
+    """Every count itself. Simulated noise is for counts in the sequence of ``places``."""
+
+    places: Ints
+    coordinates: int
+
+    @property
+    def size(self) -> int:
+        """One for each count."""
+        return self.places.size
+
+    @property
+    def rows(self) -> int:
+        """One for each count."""
+        return self.places.size
+
+    @property
+    def sensitivity(self) -> int:
+        """How many counts one record moves."""
+        return self.coordinates
+
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """What is measured."""
+        return measured[..., self.places]
+
+    def variances(self, noise: Noise) -> Floats:
+        """The same for every count."""
+        return np.full(self.size, noise.variance)
+
+    def covariance(self, noise: Noise) -> Floats:
+        """Independent noise."""
+        return noise.variance * np.eye(self.size)
+
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """Counts plus noise."""
+        return rows + drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Chains(Strategy):
+    """For each chain a tree of sums of its steps. ``chains`` has the positions of each chain, bottom up."""
+
+    chains: tuple[Ints, ...]
+    trees: tuple[SumTree, ...]
+    exchanges: bool
+
+    @property
+    def size(self) -> int:
+        """One for each element of a chain."""
+        return sum(chain.size for chain in self.chains)
+
+    @property
+    def rows(self) -> int:
+        """The nodes of all trees."""
+        return sum(sum(tree.lengths) for tree in self.trees)
+
+    @property
+    def sensitivity(self) -> int:
+        """The most nodes that one record changes."""
+        return sum(tree.changed(self.exchanges) for tree in self.trees)
+
+    def _parts(self) -> Iterator[tuple[Ints, SumTree, slice]]:
+        start = 0
+        for chain, tree in zip(self.chains, self.trees, strict=True):
+            yield chain, tree, slice(start, start + sum(tree.lengths))
+            start += sum(tree.lengths)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The nodes of one tree after those of another."""
+        return [(Fraction(1), np.arange(rows.start, rows.stop)) for _, _, rows in self._parts()]
+
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """Running sums along each chain."""
+        result = np.empty((*measured.shape[:-1], self.size))
+        for chain, tree, rows in self._parts():
+            result[..., chain] = tree.running_sums(measured[..., rows])
+        return result
+
+    def variances(self, noise: Noise) -> Floats:
+        """Those of running sums."""
+        result = np.empty(self.size)
+        for chain, tree in zip(self.chains, self.trees, strict=True):
+            result[chain] = tree.variances * noise.variance
+        return result
+
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """The rounded estimate from the noisy integers."""
+        noisy = drawn.copy()
+        for chain, tree, nodes in self._parts():
+            noisy[:, nodes] += tree.sums(np.diff(rows[:, chain], prepend=0, axis=1))
+        return np.rint(self.estimate(noisy.astype(np.float64), noise)).astype(np.int64)
+
+    def simulated(self, size: int, noise: Noise, rng: np.random.Generator) -> Floats:
+        """Level by level."""
+        lengths = [length for tree in self.trees for length in tree.lengths]
+        return np.concatenate([noise.floats(rng, (size, length)) for length in lengths], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTree(Strategy):
+    """The nodes of a hierarchy that have a share; counts add up, and so do released integers."""
+
+    tree: Hierarchy
+    shares: tuple[Fraction, ...]
+    cost: Fraction
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one record moves the nodes."""
+        return self.cost
+
+    @property
+    def size(self) -> int:
+        """One for each element."""
+        return self.tree.node.size
+
+    @property
+    def rows(self) -> int:
+        """All nodes, also those that are not measured."""
+        return len(self.tree)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The nodes of each share above 0."""
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        nodes: dict[Fraction, list[int]] = {}
+        for x, share in enumerate(self.shares):
+            if share:
+                nodes.setdefault(share, []).append(x)
+        return [(share, np.array(places, np.int64)) for share, places in nodes.items()]
+
+    def fit(self, noise: Noise) -> TreeLeastSquares:
+        """Least squares over the nodes."""
+        return _tree_fit(self, noise)
+
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """The estimates of the nodes of all elements."""
+        return self.fit(noise).estimate(measured)[..., self.tree.node]
+
+    def variances(self, noise: Noise) -> Floats:
+        """Those of the nodes."""
+        return self.fit(noise).variance[self.tree.node]
+
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """Integers that add up, from the counts of the nodes with noise."""
+        measured = np.array([bool(share) for share in self.shares])
+        noisy = np.where(measured, self.tree.sums(self.tree.leaves_of(rows)) + drawn, 0)
+        return self.rounded(self.fit(noise).estimate(noisy.astype(np.float64)), draws)
+
+    def rounded(self, estimates: Floats, draws: Draws) -> Ints:
+        """Estimates of nodes, a row each, as integers of elements that add up."""
+        ties = (draws.words(len(self.tree)) for _ in estimates)
+        rounded = [round_tree(self.tree, *pair)[self.tree.node] for pair in zip(estimates, ties, strict=True)]
+        return np.array(rounded, np.int64).reshape(len(estimates), self.size)
+
+
+@lru_cache(maxsize=64)
+def _tree_fit(strategy: MeasuredTree, noise: Noise) -> TreeLeastSquares:
+    precision = np.zeros(len(strategy.tree))
+    for share, nodes in strategy.blocks:
+        precision[nodes] = 1 / noise.part(share).variance
+    return TreeLeastSquares.of(strategy.tree, precision)
+
+
+class Square(Protocol):
+    """A triangular matrix Q of integers on the counts, with or without the number of records as a further column.
+
+    Noise is added to ``Q·counts``, and the counts follow by solving back. They are integers, so solving back in integers
+    splits off exactly what they contribute: only the noise is ever solved for (docs/theory/gaussian.md, section 3).
+    """
+
+    @property
+    def rows(self) -> int:
+        """How many integers of noise one release takes."""
+        ...
+
+    @property
+    def rooted(self) -> bool:
+        """Whether the number of records is a column (last), so that it is released too."""
+        ...
+
+    @property
+    def sensitivity_squared(self) -> int:
+        """The largest squared length of Q times the change that one record makes."""
+        ...
+
+    def variances(self) -> Floats:
+        """The variance of each released count, and of the number of records last if rooted, for unit noise."""
+        ...
+
+    def covariance(self) -> Floats:
+        """The covariance of the released counts for unit noise (without the number of records)."""
+        ...
+
+    def solve_integers(self, noise: Ints) -> Ints:
+        """``Q⁻¹ noise``, rounded to integers so that the result commutes with adding integers to the counts."""
+        ...
+
+    def solve(self, noise: Floats) -> Floats:
+        """``Q⁻¹ noise`` for each row of ``noise``."""
+        ...
+
+    def multiply(self, counts: Floats) -> Floats:
+        """``Q counts`` for each row of ``counts``."""
+        ...
+
+    def diagonal(self) -> Floats:
+        """The diagonal of Q, in the order of the counts (and the number of records)."""
+        ...
+
+    def root_column(self) -> Floats:
+        """The column of the number of records (zeros if not rooted), with one entry for each row."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded(Strategy):
+    """A square strategy for the counts at ``active``; the others, which no record can reach, are zero.
+
+    The number of records, if the strategy covers it, is the last of all numbers.
+    """
+
+    within: Square
+    active: Ints
+    elements: int
+
+    @property
+    def size(self) -> int:
+        """One for each count, and one for the number of records."""
+        return self.elements + int(self.within.rooted)
+
+    @property
+    def rows(self) -> int:
+        """Those of the strategy within."""
+        return self.within.rows
+
+    @property
+    def sensitivity(self) -> int:
+        """That of the strategy within."""
+        return self.within.sensitivity_squared
+
+    def place(self, solved: Any) -> Any:
+        """Numbers of the strategy within (last axis) as numbers of all counts."""
+        result = np.zeros((*solved.shape[:-1], self.size), solved.dtype)
+        result[..., self.active] = solved[..., : self.active.size]
+        if self.within.rooted:
+            result[..., -1] = solved[..., -1]
+        return result
+
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """The solution within."""
+        return self.place(self.within.solve(measured))
+
+    def variances(self, noise: Noise) -> Floats:
+        """Zero where no record can reach."""
+        return self.place(self.within.variances()) * noise.variance
+
+    def covariance(self, noise: Noise) -> Floats:
+        """On all counts, without the number of records."""
+        result = np.zeros((self.elements, self.elements))
+        result[np.ix_(self.active, self.active)] = self.within.covariance() * noise.variance
+        return result
+
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """Reachable counts, and the number of records if it is given, plus the solution of the noise."""
+        solved = [self.within.solve_integers(one) for one in drawn]
+        result = self.place(np.array(solved, np.int64).reshape(drawn.shape))[:, : rows.shape[1]]
+        result[:, self.active] += rows[:, self.active]
+        result[:, self.elements :] += rows[:, self.elements :]
+        return result
+
+
+def nearest_plane(kernel: Any, rows: tuple[Any, ...], noise: Ints) -> tuple[Ints, Ints]:
+    """The whole part of ``Q⁻¹ noise`` by nearest-plane rounding, and the remainder.
+
+    It is exact for any noise.
+
+    Privacy needs that shifting the noise by Qc shifts the result by exactly c, so no sum may wrap. The compiled
+    ``kernel`` adds up, in floats, the magnitudes of all terms of each ``rest``. As long as that is at most 2⁶¹,
+    every partial sum is below 2⁶² (a float sum of positive terms is right to one part in 2³²), and with pivots
+    below 2⁶¹ so is ``2·rest + pivot`` below 2⁶³. Otherwise the same function runs on Python's integers. Which
+    of the two runs is a function of the noise alone and does not change the result.
+    """
+    whole, left = np.zeros_like(noise), np.zeros_like(noise)
+    if kernel(*rows, noise, whole, left, _LARGEST_SUM):
+        return whole, left
+    exact = [part.astype(object) if isinstance(part, np.ndarray) else part for part in rows]
+    wide, rest = np.zeros(noise.size, object), np.zeros(noise.size, object)
+    kernel.plain(*exact, noise.astype(object), wide, rest, math.inf)
+    return wide.astype(np.int64), rest.astype(np.int64)

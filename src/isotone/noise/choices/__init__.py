@@ -1,1 +1,0 @@
-"""Exact choices from a list, by integer weights or by lazily refined real ones."""

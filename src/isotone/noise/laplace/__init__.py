@@ -1,1 +1,0 @@
-"""Geometric and two-sided geometric variables, one at a time and in arrays."""

@@ -1,1 +1,0 @@
-"""Extended bipartitions of orders of two levels, by coupling from the past."""

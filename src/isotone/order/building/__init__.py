@@ -1,1 +1,0 @@
-"""Orders from descriptions, from other orders and at random."""

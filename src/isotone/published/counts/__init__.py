@@ -1,1 +1,0 @@
-"""Mechanisms for counts that only reproduce the papers."""
