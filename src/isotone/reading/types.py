@@ -118,8 +118,8 @@ def _family(written: str) -> str:
     """Which cast helps, by the engine's name of a type."""
     lower = written.lower()
     for family, words in {
-        "nested": ("list", "struct", "map", "[", "array", "union", "row"),
         "interval": ("interval", "duration", "period"),
+        "nested": ("list", "struct", "map", "[", "array", "union", "row"),
         "binary": ("binary", "blob", "bytea", "bytes"),
         "time": ("time",),
     }.items():
