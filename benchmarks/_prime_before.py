@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._rows import Rows
-from isotone.counts.sampling.choosing import build_sampler
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.relaxation import Relaxation
+from isotone.counts.sampler import build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables
@@ -25,7 +25,7 @@ CHANGE = "Orders out of reach are relaxed as little as rejection can afford"
 
 SEARCH = """
 import json, sys, time
-from isotone.counts.sampling.relaxation import relax
+from isotone.counts.relaxation import relax
 from isotone.order import Poset
 given = json.load(sys.stdin)
 P = Poset(given["elements"], [tuple(pair) for pair in given["relations"]])

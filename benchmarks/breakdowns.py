@@ -17,8 +17,8 @@ from experiments._posets import survey_sections
 
 import isotone as iso
 from isotone.counts import LaplaceMechanism, MarginsMechanism, OrderGaussianMechanism, PosetMechanism
-from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.breakdown import Breakdown, read_breakdown
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.release import load_release, pipeline

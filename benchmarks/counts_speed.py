@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.counts import PosetMechanism
-from isotone.counts.sampling.simulation import noise_rows
+from isotone.counts.norm import noise_rows
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables

@@ -8,8 +8,8 @@ from benchmarks._prime_before import searches
 from benchmarks._prime_commands import DRAWS, HEAD, NOTE, command_row
 from benchmarks._prime_orders import cpu_seconds, debian, layers, random_order, two_levels
 from benchmarks._rows import Rows
-from isotone.counts.sampling.choosing import build_sampler
-from isotone.counts.sampling.relaxation import relax
+from isotone.counts.relaxation import relax
+from isotone.counts.sampler import build_sampler
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables

@@ -14,7 +14,7 @@ from isotone.counts import (
     LInfinityMechanism,
     PosetMechanism,
 )
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.order import Poset

@@ -20,7 +20,7 @@ from isotone.counts import (
     TreeFieldMechanism,
     TreeGaussianMechanism,
 )
-from isotone.counts.caring import care_weights, cared_error
+from isotone.counts.objective import care_weights, cared_error
 from isotone.mechanism import Progress
 from isotone.order import Poset
 
@@ -119,7 +119,7 @@ def _least(m: TreeGaussianMechanism, weights: NDArray[np.float64]) -> float:
         below[place, column] = 1
         inner = tree.parent[place] >= 0
         place, column = tree.parent[place][inner], column[inner]
-    shares = np.array([float(share) for share in m.node_shares])
+    shares = np.array([float(share) for share in m.strategy.shares])
     wanted = below.T * np.bincount(tree.node, weights, len(tree)) @ below
     spread = np.linalg.inv(below.T * shares @ below)
     p = np.diag(spread @ wanted @ spread)

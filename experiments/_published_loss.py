@@ -17,9 +17,8 @@ from scipy.optimize import linprog
 from scipy.stats import beta
 
 from _published import PublishedSampler, log_probability
-from isotone.counts.norm import bottom_up
-from isotone.counts.sampling.choosing import sampler
-from isotone.counts.sampling.simulation import noise_rows
+from isotone.counts.norm import bottom_up, noise_rows
+from isotone.counts.sampler import sampler
 from isotone.order import Poset
 
 __all__ = ["Audit", "Event", "audit", "choose_event", "exact_loss", "search_loss", "simulated_noise"]

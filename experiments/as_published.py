@@ -19,7 +19,7 @@ from _posets import survey_sections
 from _published import PublishedSampler, log_probability
 from _published_loss import audit, choose_event, exact_loss, search_loss
 from common import save_figure, write_table
-from isotone.counts.sampling.choosing import sampler
+from isotone.counts.sampler import sampler
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from common import DATA, read_table, save_figure, write_table
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset, project, project_covariance
 from survey_table import codebook_sections

@@ -21,9 +21,9 @@ from isotone.counts import (
     DiscreteLaplaceMechanism,
     MarginsMechanism,
 )
-from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.candidates import Setting
+from isotone.counts.breakdown import Breakdown, read_breakdown
+from isotone.counts.count_plan import Setting
+from isotone.counts.margins_plan import margins_mechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee

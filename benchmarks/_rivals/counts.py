@@ -27,8 +27,8 @@ from benchmarks._rivals.promises import APPROXIMATE, DELTA, EPSILON, PURE, gauss
 from benchmarks._rivals.published import require_reproduced
 from benchmarks._rivals.rows import Row
 from isotone.counts import OrderGaussianMechanism, cut_all
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.chain_hierarchy import chains_of
+from isotone.counts.independent import chains_of
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.linear.least_squares import SumTree
 from isotone.mechanism import Progress
 from isotone.order import Poset

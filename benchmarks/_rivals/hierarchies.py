@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from benchmarks._rivals.rows import Row
 from benchmarks.hierarchies import binary, naics, nation
 from isotone.counts import TreeFieldMechanism, TreeGaussianMechanism
-from isotone.counts.caring import cared_error
-from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
+from isotone.counts.hierarchy import require_hierarchy
+from isotone.counts.objective import cared_error
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 from isotone.mechanism import Error, Progress
 from isotone.order import Poset

@@ -5,6 +5,7 @@ Messages may quote public values (names, parameters, paths); they never quote pr
 
 __all__ = [
     "BudgetError",
+    "DeliveryError",
     "InputError",
     "IsotoneError",
     "LedgerError",
@@ -32,6 +33,10 @@ class SpecError(InputError):
 
 class MissingExtraError(IsotoneError):
     """A library is not installed that an extra of isotone brings."""
+
+
+class DeliveryError(IsotoneError):
+    """A release was made, and could not be written or moved to where it goes."""
 
 
 class LedgerError(IsotoneError):

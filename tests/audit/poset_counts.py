@@ -10,7 +10,7 @@ from scipy.stats import gamma, kstest
 
 from isotone import noise
 from isotone.counts import PosetMechanism, Relaxation
-from isotone.counts.sampling.choosing import build_sampler
+from isotone.counts.sampler import build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions

@@ -161,7 +161,7 @@ def test_a_server_that_is_killed_in_the_middle_and_a_second_tab(chromium, tmp_pa
         process.send_signal(signal.SIGKILL)
         process.wait()
     ledger = iso.Ledger(tmp_path / "counts.ledger")
-    assert [(charge.number, charge.state) for charge in ledger.charges()] == [(1, "charged")]
+    assert [(charge.number, charge.state) for charge in ledger.charges()] == [(1, "reading")]
     with desk(tmp_path) as (_, address):
         context = chromium.new_context()
         page, _ = watched(context)

@@ -17,7 +17,7 @@ def spend_with_kills(
     """Pairs of processes until one is refused; the exit codes. Nothing exceeds the budget at any time."""
     where, marker = str(folder / "x.ledger"), folder / "released"
     marker.touch()
-    ledger = Ledger(where, epsilon=budget, dataset="x")
+    ledger = Ledger(where, epsilon=budget, dataset="x").create()
     rng, codes = np.random.default_rng(seed), list[int]()
     while REFUSED not in codes[-2:]:
         # a kill beyond the last moment of a charge leaves the process to finish

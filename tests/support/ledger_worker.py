@@ -7,25 +7,26 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from isotone.errors import BudgetError
-from isotone.ledger import BusyError, Ledger, LostError, SealedError
+from isotone.errors import BudgetError, LedgerError
+from isotone.ledger import AttemptError, BusyError, Ledger, LostError, SealedError
 from isotone.ledger.stores import locks, sqlite
 from isotone.privacy.guarantee import Guarantee
 
-REFUSED, SEALED, LOST, BUSY = 3, 4, 5, 6
+REFUSED, SEALED, LOST, BUSY, FAILED, STOPPED = 3, 4, 5, 6, 7, 8
 _processes = multiprocessing.get_context("fork")  # a fork starts in milliseconds, and tests fork safety too
 
 
 def make(place: tuple[str, str], **budget: Any) -> Ledger:
     """A ledger of ε = 2 at a place, or of another total."""
     where, dataset = place
-    return Ledger(where, dataset=dataset, **(budget or {"epsilon": 2}))
+    return Ledger(where, dataset=dataset, **(budget or {"epsilon": 2})).create()
 
 
 def start(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int = 0) -> BaseProcess:
@@ -38,15 +39,29 @@ def start(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int = 0
 
 
 def start_creation(where: str, dataset: str, kill_at: int = 0) -> BaseProcess:
-    """A process that creates a ledger of ε = 1000."""
+    """A process that makes a ledger of ε = 1000 by its first charge."""
     return _start(_create, where, dataset, kill_at)
 
 
+def start_removal(where: str, dataset: str) -> BaseProcess:
+    """A process that removes a ledger, if it has no charge."""
+    return _start(_remove, where, dataset)
+
+
 def start_attempt(
-    place: tuple[str, str], request: str, marker: Path, kill_at: int = 0, *, again: bool = False
+    place: tuple[str, str],
+    request: str,
+    marker: Path,
+    kill_at: int = 0,
+    *,
+    again: bool = False,
+    ending: str = "seal",
 ) -> BaseProcess:
-    """A process that makes one attempt at a request; a line in ``marker`` stands for noise that was drawn."""
-    return _start(_attempt, *place, request, marker, kill_at, again)
+    """A process that makes one attempt at a request; a line in ``marker`` stands for noise that was drawn.
+
+    ``ending`` is "seal", or "fail" and "interrupt" for an error and a signal before the draw.
+    """
+    return _start(_attempt, *place, request, marker, kill_at, again, ending)
 
 
 def start_sleeper(place: tuple[str, str], request: str, hold: Any, wake: Any, marker: Path) -> BaseProcess:
@@ -79,16 +94,28 @@ def _charge(where: str, dataset: str, epsilon: str, marker: Path, kill_at: int) 
 
 def _create(where: str, dataset: str, kill_at: int) -> None:
     _arm(kill_at)
-    Ledger(where, dataset=dataset, epsilon=1000)
+    Ledger(where, dataset=dataset, epsilon=1000).charge(Guarantee.pure(1))
     os._exit(0)
 
 
-def _attempt(where: str, dataset: str, request: str, marker: Path, kill_at: int, again: bool) -> None:
+def _remove(where: str, dataset: str) -> None:
+    with suppress(LedgerError):
+        Ledger(where, dataset=dataset).remove()
+    os._exit(0)
+
+
+def _attempt(
+    where: str, dataset: str, request: str, marker: Path, kill_at: int, again: bool, ending: str
+) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     ledger = Ledger(where, dataset=dataset)
     moment = _arm(kill_at)
     try:
         with ledger.attempt(Guarantee.pure(1), request=request, again=again) as attempt:
             moment()
+            if ending == "interrupt":
+                os.kill(os.getpid(), signal.SIGINT)
+            assert ending == "seal", "which fails it"
             attempt.draw()
             moment()
             _append(marker, f"{request}\n".encode())
@@ -99,6 +126,10 @@ def _attempt(where: str, dataset: str, request: str, marker: Path, kill_at: int,
         os._exit(SEALED)
     except LostError:
         os._exit(LOST)
+    except AttemptError:
+        os._exit(FAILED)
+    except KeyboardInterrupt:
+        os._exit(STOPPED)
     os._exit(0)
 
 

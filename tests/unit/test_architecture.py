@@ -20,6 +20,7 @@ FLOORS: list[set[str]] = [
         "kernels",
         "lazy",
         "scratch",
+        "silence",
         "svg",
         "privacy.checks",
     },  # checks of numbers know errors only

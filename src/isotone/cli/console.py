@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -54,7 +55,11 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[floa
         TextColumn("{task.fields[what]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=errors, transient=True) as bar:
+    # on a descriptor of its own: that of standard error is closed while data is read (silence.py)
+    with (
+        os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding) as screen,
+        Progress(*columns, console=Console(file=screen, highlight=False), transient=True) as bar,
+    ):
         task = bar.add_task(title, total=1.0, what="")
         yield lambda fraction, what: bar.update(task, completed=fraction, what=what)
 

@@ -29,26 +29,33 @@ LedgerPath = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's 
 Dataset = Annotated[str | None, typer.Option(help="The data set's name. Default: the file's stem.")]
 
 
+Epsilon = Annotated[str | None, typer.Option(help="The total ε.")]
+Delta = Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget or a filter.")]
+Rho = Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget or a filter.")]
+RuleOption = Annotated[
+    Rule,
+    typer.Option(help="How charges add up: by addition, or by a zCDP filter for charges of every kind."),
+]
+FinalDelta = Annotated[
+    str | None, typer.Option(help="For a filter: the δ at which its total is stated as (ε, δ).")
+]
+UnitOption = Annotated[str | None, typer.Option(help="What is protected, in words: person, household, …")]
+NeighboursOption = Annotated[Neighbours, typer.Option(help="What one change of the data is.")]
+
+
 @ledger_app.command("create")
 def ledger_create(
     path: LedgerPath,
-    epsilon: Annotated[str | None, typer.Option(help="The total ε.")] = None,
-    delta: Annotated[str | None, typer.Option(help="The total δ, for an (ε, δ) budget or a filter.")] = None,
-    rho: Annotated[str | None, typer.Option(help="The total ρ, for a zCDP budget or a filter.")] = None,
-    composition: Annotated[
-        Rule,
-        typer.Option(help="How charges add up: by addition, or by a zCDP filter for charges of every kind."),
-    ] = "addition",
-    final_delta: Annotated[
-        str | None, typer.Option(help="For a filter: the δ at which its total is stated as (ε, δ).")
-    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    composition: RuleOption = "addition",
+    final_delta: FinalDelta = None,
     dataset: Dataset = None,
-    unit: Annotated[
-        str | None, typer.Option(help="What is protected, in words: person, household, …")
-    ] = None,
-    neighbours: Annotated[Neighbours, typer.Option(help="What one change of the data is.")] = "add-remove",
+    unit: UnitOption = None,
+    neighbours: NeighboursOption = "add-remove",
 ) -> None:
-    """Create a ledger. Its total, rule, unit and neighbours are fixed for good."""
+    """Create a ledger. Its total, rule, unit and neighbours are fixed by its first charge."""
     from isotone.release import Ledger
 
     if epsilon is None and rho is None:
@@ -63,9 +70,52 @@ def ledger_create(
         dataset=dataset,
         unit=unit,
         neighbours=neighbours,
-    )
-    said = f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.{_stated(ledger)}"
+    ).create()
+    out.print(printable(_budget(ledger)), markup=False)
+
+
+@ledger_app.command("change")
+def ledger_change(
+    path: LedgerPath,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    composition: RuleOption = "addition",
+    final_delta: FinalDelta = None,
+    dataset: Dataset = None,
+    unit: UnitOption = None,
+    neighbours: NeighboursOption = "add-remove",
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the ledger.")] = False,
+) -> None:
+    """Change or remove a ledger that has no charge, as after a mistake. One with a charge stays as it is."""
+    from isotone.release import Ledger
+
+    total = (epsilon, delta, rho, final_delta)
+    if remove == any(number is not None for number in total):
+        raise InputError(
+            "Give the new total, --epsilon (with --delta if you like) or --rho; or --remove alone."
+        )
+    ledger = Ledger(path, dataset=dataset)
+    if remove:
+        ledger.remove()
+        said = f"{ledger.address}: the budget of {ledger.dataset!r} had no charge and is removed."
+    else:
+        before = ledger.total
+        ledger.change(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            composition=composition,
+            final_delta=final_delta,
+            unit=unit,
+            neighbours=neighbours,
+        )
+        said = f"{_budget(ledger)} It had no charge, and was {before} before."
     out.print(printable(said), markup=False)
+
+
+def _budget(ledger: Ledger) -> str:
+    return f"{ledger.address}: the budget of {ledger.dataset!r} is {ledger.remaining()}.{_stated(ledger)}"
 
 
 def _stated(ledger: Ledger) -> str:

@@ -18,7 +18,7 @@ from isotone.errors import InputError
 from isotone.order import Poset, project
 
 if TYPE_CHECKING:
-    from isotone.counts.breakdowns.margins import MarginsMechanism
+    from isotone.counts.margins import MarginsMechanism
 
 __all__ = ["consistent", "consistent_margins"]
 
@@ -60,7 +60,7 @@ def _with_choices(
     P: Poset, values: ArrayLike, weights: ArrayLike | None, upper: float | None, integers: bool
 ) -> NDArray[np.float64] | NDArray[np.int64]:
     """The same where options exclude each other."""
-    from isotone.counts.hierarchies.projection import consistent_hierarchy
+    from isotone.counts.hierarchy import consistent_hierarchy
     from isotone.order.building import is_hierarchy
 
     if is_hierarchy(P):

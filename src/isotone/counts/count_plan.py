@@ -1,32 +1,522 @@
-"""The plan of counts, with every applicable mechanism and its error. Nothing is read and nothing is spent."""
+"""The mechanisms that apply to an order and a guarantee, for a plan to compare.
+
+A new mechanism that can release enters the comparison here, in one line. ℓ2 and other ℓp balls are not listed:
+they cannot release, and are never the best (docs/theory/baselines.md, section 3).
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from isotone.counts.candidates import Build, Setting, candidates
-from isotone.counts.caring import Care, cared_error
-from isotone.counts.hierarchies.fixed_root import fixed_root
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.public_number import advice
-from isotone.counts.sampling.relaxation import Relaxation
+import isotone.counts as counts
+from isotone.counts.bounded import BoundedPosetMechanism, TooFewDrawsError
+from isotone.counts.difference import DifferenceBodyMechanism, GroupedDifferenceMechanism, can_stack
+from isotone.counts.fixed_root import FixedRootMechanism, fixed_root
+from isotone.counts.hierarchy import TreeGaussianMechanism, TreeLaplaceMechanism
+from isotone.counts.independent import (
+    DiscreteGaussianMechanism,
+    DiscreteLaplaceMechanism,
+    GaussianMechanism,
+    HierarchicalMechanism,
+    LaplaceMechanism,
+    chains_of,
+)
+from isotone.counts.knorm import LInfinityMechanism, PosetMechanism
+from isotone.counts.mechanism import AdditiveMechanism, gaussian_variance
+from isotone.counts.objective import (
+    Care,
+    care_of,
+    cared_error,
+    gaussian_total,
+    k_norm_total,
+    log_differences,
+    log_hull,
+)
+from isotone.counts.order_gaussian import OrderGaussianMechanism
+from isotone.counts.relaxation import Relaxation
+from isotone.counts.tree_field import TreeFieldMechanism
 from isotone.errors import InputError
-from isotone.mechanism import HasLogDensity, HasMethod, Progress, no_progress
+from isotone.mechanism import HasGroups, HasLogDensity, HasMethod, Progress, no_progress
 from isotone.order import Poset
+from isotone.order.building import is_hierarchy
 from isotone.planning.plan import Column, Plan, Row
-from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.calibration import sigma_squared
-from isotone.privacy.checks import Number, confidence_level, exact, one_of
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.adjacency import ADDING, REPLACING, Neighbours
+from isotone.privacy.calibration import largest_pure, sigma_squared
+from isotone.privacy.checks import (
+    Number,
+    confidence_level,
+    did_you_mean,
+    exact,
+    one_of,
+    plain_text,
+    whole_number,
+)
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 
-__all__ = ["CountPlan", "CountRow", "Criterion", "plan", "plan_setting"]
+__all__ = [
+    "Build",
+    "Candidate",
+    "CountPlan",
+    "CountRow",
+    "Criterion",
+    "Setting",
+    "advice",
+    "best_mechanism",
+    "candidates",
+    "choose_mechanism",
+    "count_mechanism",
+    "count_mechanisms",
+    "plan",
+    "plan_setting",
+]
+
+
+BOUNDED_REACH = 200
+"""Larger orders are not looked at with bounded records: rejection would keep too few draws."""
+
+SMALL_HIERARCHY = 200
+"""Hierarchies up to this size are looked at with noise for differences of records."""
+
+LARGEST_STACK = 400
+"""The most counts of all groups together that are looked at with one draw: with many groups it gains little."""
+
+Build = Callable[[Guarantee, Progress], AdditiveMechanism]
+"""Makes a mechanism that keeps a given guarantee, telling how far it is."""
+
+Least = Callable[[Guarantee], float]
+"""A lower bound of the total squared error under a guarantee, which needs neither the mechanism nor a simulation."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that may be the best.
+
+    ``least`` is None where building it and its error are a closed form.
+    """
+
+    build: Build
+    least: Least | None = None
+
+    def build_or_none(self, guarantee: Guarantee, progress: Progress) -> AdditiveMechanism | None:
+        """The mechanism, or None where it would reject nearly all of its draws."""
+        try:
+            return self.build(guarantee, progress)
+        except TooFewDrawsError:  # a fact about the order and the guarantee, which are public
+            return None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the mechanisms must cover, but for the guarantee. All of it is public, and checked here."""
+
+    P: Poset
+    contributions: int = 1
+    max_size: int | None = None
+    relaxation: Relaxation | None = None
+    """What an earlier search found for this order."""
+    care: Care | None = None
+    groups: int | None = None
+    """The number of public groups, or None."""
+    fixed: Mapping[str, Any] | None = None
+    """The public number of records of a fixed root, and the leaf that takes the rest."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "contributions", whole_number(self.contributions, "contributions"))
+        for name in ("max_size", "groups"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(getattr(self, name), name))
+        if self.care is not None:
+            object.__setattr__(self, "care", care_of(self.P, self.care))
+        if self.fixed is not None and self.groups is not None:
+            raise InputError(
+                "A root is fixed for one table: a unit that is replaced may change groups. Leave out groups."
+            )
+
+    @property
+    def cared(self) -> Care:
+        """What is to be small, in the words of ``care``."""
+        return "nodes" if self.care is None else self.care
+
+    def common(self, guarantee: Guarantee) -> dict[str, Any]:
+        """The arguments that every mechanism takes."""
+        return {
+            "neighbours": guarantee.neighbours,
+            "contributions": self.contributions,
+            "max_size": self.max_size,
+        }
+
+    def unit(self, guarantee: Guarantee) -> Unit:
+        """What the guarantee protects."""
+        return Unit(self.contributions, guarantee.neighbours)
+
+    def least_of_hull(self, guarantee: Guarantee) -> float:
+        """The least total squared error of noise shaped by the hull of all records."""
+        if self.P.choices:  # not every filter is a record
+            return 0.0
+        rate = self.unit(guarantee).per_step(largest_pure(guarantee))
+        return k_norm_total(len(self.P), float(rate), log_hull(self.P))
+
+    def least_of_differences(self, guarantee: Guarantee) -> float:
+        """The least total squared error of noise shaped by differences of two records."""
+        if self.P.choices:
+            return 0.0
+        rate = largest_pure(guarantee) / self.unit(guarantee).changes
+        return k_norm_total(len(self.P), float(rate), log_differences(self.P))
+
+    def least_of_bounded(self, guarantee: Guarantee) -> float:
+        """The least total squared error with bounded records, whose body contains the hull on a smaller scale."""
+        return self.least_of_hull(guarantee) * ((self.max_size or 0) / len(self.P)) ** 2
+
+    def least_of_gaussians(self, guarantee: Guarantee) -> float:
+        """The least total squared error of any Gaussian noise."""
+        if self.max_size is not None or self.P.choices:  # such records need not span the hull
+            return 0.0
+        variance = gaussian_variance(guarantee) * self.unit(guarantee).changes ** 2
+        return gaussian_total(len(self.P), float(variance), log_hull(self.P))
+
+
+def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
+    """The mechanisms that apply, unsorted, each built from a guarantee of the same kind as ``guarantee``."""
+    if setting.groups is not None and guarantee.adjacency.units > 1:
+        return _for_groups(setting, setting.groups, guarantee)
+    if setting.fixed is not None:
+        return _for_fixed_root(setting, setting.fixed, guarantee)
+    P = setting.P
+
+    def pure(kind: Callable[..., AdditiveMechanism], **other: Any) -> Candidate:
+        return Candidate(lambda g, _: kind(P, largest_pure(g), **(setting.common(g) | other)))
+
+    def gaussian(kind: Callable[..., AdditiveMechanism]) -> Candidate:
+        return Candidate(lambda g, _: kind(P, **budget_of(g), **setting.common(g)))
+
+    def ordered(kind: type[PosetMechanism], least: Least, max_size: int | None = None) -> Candidate:
+        def build(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+            unit = (g.neighbours, setting.contributions, max_size)
+            return kind(P, largest_pure(g), *unit, relaxation=setting.relaxation, progress=progress)
+
+        return Candidate(build, least)
+
+    def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+        return OrderGaussianMechanism(P, **budget_of(g), **setting.common(g), progress=progress)
+
+    bounded: list[Candidate] = []
+    if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
+        bounded = [ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size)]
+    if is_hierarchy(P):  # a bound on sizes takes leaves away and changes nothing about the others
+        found = _for_hierarchies(replace(setting, max_size=None), guarantee)
+        if len(P) <= SMALL_HIERARCHY and guarantee.adjacency.exchanges:
+            found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
+        return found
+    if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
+        kinds = [PosetMechanism, *[DifferenceBodyMechanism] * guarantee.adjacency.exchanges]
+        return [ordered(kind, lambda _: 0.0) for kind in kinds] + bounded
+    # where a bound on sizes changes nothing, records need not be cut
+    found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
+    if guarantee.adjacency.exchanges:
+        found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
+    found += [*bounded, pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
+    if P.height > 1 and chains_of(P) is not None and not P.choices:
+        found.append(pure(HierarchicalMechanism, max_size=None))
+    if guarantee.kind != "pure":
+        found.append(Candidate(order_gaussian, setting.least_of_gaussians))
+        found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
+    return found
+
+
+def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Candidate]:
+    """Noise for groups where neighbours differ by several units, as when one is replaced.
+
+    Replacing one may take it out of a group and put another into a second group, which no replace-calibrated noise on
+    one group covers. So each group is guaranteed so much about adding or removing that what is asked for about replacing
+    follows; or all groups have one draw.
+    """
+
+    def adding(one: Candidate) -> Candidate:
+        least = one.least
+        return Candidate(
+            lambda g, progress: one.build(g.of_one_unit(), progress),
+            None if least is None else lambda g: least(g.of_one_unit()),
+        )
+
+    def together(g: Guarantee, progress: Progress) -> AdditiveMechanism:
+        unit = (g.neighbours, setting.contributions)
+        return GroupedDifferenceMechanism(setting.P, largest_pure(g), *unit, groups=groups, progress=progress)
+
+    found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.of_one_unit())]
+    if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
+        found.append(Candidate(together, lambda _: 0.0))
+    return found
+
+
+def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guarantee) -> list[Candidate]:
+    """A hierarchy whose root is public, with shares for what is cared for, leaves only, and Gaussian noise."""
+    P = setting.P
+
+    def made(g: Guarantee, budget: dict[str, Fraction], shares: dict[Any, int] | None) -> AdditiveMechanism:
+        more = setting.common(g) | {"care": setting.cared, "shares": shares}
+        return FixedRootMechanism(P, **budget, **more, **fixed)
+
+    leaves = {x: 1 for x in P.minimal if str(x) != str(fixed["catch_all"])}
+    found = [
+        Candidate(lambda g, _, shares=shares: made(g, {"epsilon": largest_pure(g)}, shares))
+        for shares in (None, leaves)
+    ]
+    if guarantee.kind != "pure":
+        found.append(Candidate(lambda g, _: made(g, budget_of(g), None)))
+    return found
+
+
+def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
+    """Mechanisms whose counts add up, with shares for what is cared for, leaves only, and levels alike."""
+    P = setting.P
+
+    def field(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.cared)
+
+    def leaves(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        only = dict.fromkeys(P.minimal, 1)
+        return TreeFieldMechanism(P, largest_pure(g), **setting.common(g), care=setting.cared, shares=only)
+
+    def levels(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeLaplaceMechanism(P, largest_pure(g), **setting.common(g))
+
+    def gaussian(g: Guarantee, _: Progress) -> AdditiveMechanism:
+        return TreeGaussianMechanism(P, **budget_of(g), **setting.common(g), care=setting.cared)
+
+    builds = [field, leaves, levels, *([gaussian] if guarantee.kind != "pure" else [])]
+    return [Candidate(build) for build in builds]
+
+
+# Choosing the mechanism of a release of counts. It is given, named, or the best of all. No data is needed.
+
+MARGIN = 0.9
+"""Bounds are trusted to this factor: simulated errors and volumes are not exact."""
+
+
+def choose_mechanism(
+    setting: Setting, guarantee: Guarantee, mechanism: str | AdditiveMechanism | None
+) -> AdditiveMechanism:
+    """The mechanism for the guarantee ``guarantee``, chosen without data.
+
+    Groups are released in parallel, and adding or removing a unit changes one of them; for replacing, see
+    :func:`isotone.counts.count_plan.candidates`.
+    """
+    if isinstance(mechanism, AdditiveMechanism):
+        _require_fitting(mechanism, setting, guarantee)
+        return mechanism
+    if mechanism is None or mechanism == "best":
+        return best_mechanism(setting, guarantee)
+    return _named(mechanism, setting, guarantee)
+
+
+def _require_fitting(mechanism: AdditiveMechanism, setting: Setting, guarantee: Guarantee) -> None:
+    """Refuse a mechanism that is for another order, other records or a weaker guarantee."""
+    P, groups = setting.P, setting.groups
+    if hasattr(mechanism, "breakdown"):
+        raise InputError("A mechanism of a breakdown is made from one for counts: pass that one.")
+    if mechanism.P != P or mechanism.P.elements != P.elements:
+        raise InputError("The mechanism given is for another order.")
+    together = mechanism.groups if isinstance(mechanism, HasGroups) else None
+    if together is not None and together != groups:
+        raise InputError(f"The mechanism given is for {together} groups.")
+    if together is None and groups is not None and guarantee.adjacency.units > 1:
+        raise InputError(
+            f"For groups and {guarantee.neighbours} neighbours name the mechanism instead of passing one."
+        )
+    if (mechanism.contributions, mechanism.max_size) != (setting.contributions, setting.max_size):
+        raise InputError("The mechanism given is for other contributions or another max_size.")
+    if not replace(mechanism.guarantee, unit=guarantee.unit).within(guarantee):
+        raise InputError(
+            f"The mechanism given guarantees {mechanism.guarantee}, which is less than asked for."
+        )
+    if setting.fixed is not None:
+        raise InputError("Give records and catch_all to the mechanism, or name it instead of passing one.")
+
+
+def best_mechanism(setting: Setting, guarantee: Guarantee) -> AdditiveMechanism:
+    """The mechanism that :func:`isotone.counts.plan` puts first, without the errors and widths of all others.
+
+    Those with a closed form are compared first. One that must be built or simulated is looked at only if a lower
+    bound of its error does not say that it loses.
+    """
+    size, order = len(setting.P), cared_error(setting.P, setting.cared)
+    total_counts = setting.cared in ("nodes", "worst")  # the bounds are about the total
+    listed = candidates(setting, guarantee)
+    bounds = [-math.inf if c.least is None else c.least(guarantee) for c in listed]  # closed forms come first
+    best: tuple[float, int, AdditiveMechanism] | None = None
+    for place in sorted(range(len(listed)), key=lambda place: bounds[place]):
+        if total_counts and best and _cannot_beat(bounds[place], best[0], size):
+            continue
+        found = listed[place].build_or_none(guarantee, no_progress)
+        if found is None:
+            continue
+        shaped = found.least_total() if total_counts and isinstance(found, PosetMechanism) else 0.0
+        if best and _cannot_beat(shaped, best[0], size):
+            continue
+        error = order(found.error())
+        if best is None or (error, place) < best[:2]:
+            best = error, place, found
+    assert best is not None  # closed forms always apply
+    return best[2]
+
+
+def _cannot_beat(least_total: float, error: float, size: int) -> bool:
+    """Whether a mechanism with this bound is not the best. The root mean squared error is at most the worst one."""
+    return math.sqrt(MARGIN * max(least_total, 0.0) / size) > error
+
+
+def _named(name: str, setting: Setting, guarantee: Guarantee) -> AdditiveMechanism:
+    """The mechanism of this name, or an error that says why it is none for this setting."""
+    kind = count_mechanism(name)
+    takes, fixed, groups = inspect.signature(kind).parameters, setting.fixed, setting.groups
+    if ("catch_all" in takes) != (fixed is not None):
+        raise InputError(
+            "records and catch_all go with FixedRootMechanism and no other. Leave the choice to the plan."
+        )
+    if "groups" in takes and groups is None:
+        raise InputError(f"{name} is for counts of several groups: say by= and groups=.")
+    if not kind.can_release:
+        raise InputError(
+            f"{name} exists for comparison and has no exact sampler. Leave the choice to the plan."
+        )
+    if setting.care is not None and "care" not in takes:
+        raise InputError(f"{name} has no use for care. Leave it out, or leave the choice to the plan.")
+    # noise of its own for each group must be for adding or removing: a unit that is replaced may change groups
+    apart = groups is not None and "groups" not in takes
+    asked = guarantee.of_one_unit() if apart else guarantee
+    more = {"care": setting.care, "relaxation": setting.relaxation, **(fixed or {})}
+    more |= {"groups": groups} if "groups" in takes else {}
+    given = {key: value for key, value in more.items() if value is not None}
+    try:
+        return kind(setting.P, **budget_of(asked), **setting.common(asked), **given)
+    except TypeError:
+        without = "" if setting.relaxation is None else " or needs no relaxation"
+        raise InputError(
+            f"{name} cannot guarantee {guarantee}{without}. Leave the choice to the plan."
+        ) from None
+
+
+def count_mechanism(name: str) -> type[Any]:
+    """The class of a mechanism for counts, by its name."""
+    known = count_mechanisms()
+    name = plain_text(name, "mechanism")
+    if name not in known:
+        near = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+        raise InputError(f"There is no mechanism {name!r} for counts{near}")
+    return getattr(counts, name)
+
+
+def count_mechanisms() -> tuple[str, ...]:
+    """The names of the mechanisms for counts, none of which is loaded for it."""
+    # a mechanism for breakdowns is made from one for counts, and has no order of its own
+    return tuple(name for name in counts.__all__ if name.endswith("Mechanism") and name != "MarginsMechanism")
+
+
+# Compare both kinds of neighbours for a steward whose number of records is public.
+#
+# A release that is ε-DP when a unit is added or removed is 2ε-DP when one is replaced. So a guarantee of ε about
+# replacing asks no more about a unit's answers than ε/2 about adding or removing, and needs less noise; but it
+# hides the presence of a unit less well (docs/theory/difference.md, section 2). Likewise for 4ρ and ρ, and for (ε, δ).
+
+_LARGEST = 60
+"""For larger orders a second search could take long."""
+
+
+def advice(guarantee: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
+    """What a plan of ``mechanisms``, best first, says about the other kind of neighbours, empty where it compares none."""
+    if guarantee.neighbours not in (ADDING, REPLACING):
+        return ""
+    if guarantee.kind != "pure":
+        return _of_best(guarantee, mechanisms)
+    best, ordered = mechanisms[0], next((m for m in mechanisms if type(m) is PosetMechanism), None)
+    if isinstance(best, TreeFieldMechanism) and not guarantee.adjacency.exchanges:
+        return _for_hierarchy(best)
+    if ordered is None:
+        return ""
+    if guarantee.adjacency.exchanges:
+        return _under_replace(guarantee, best, ordered)
+    return _under_add_remove(guarantee, best, ordered)
+
+
+def _of_best(stated: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
+    """Under zCDP and (ε, δ) the best mechanism for the other guarantee is looked for, where that is quick."""
+    mechanism = mechanisms[0]
+    grouped = any(m.neighbours != stated.neighbours for m in mechanisms)
+    relaxed = any(isinstance(m, PosetMechanism) and m.sampler.relaxation is not None for m in mechanisms)
+    if grouped or relaxed or len(mechanism.P) > _LARGEST:
+        return ""
+    try:
+        asked = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
+    except InputError:  # δ would be above 1
+        return ""
+    size = next((m.max_size for m in mechanisms if m.max_size), None)
+    setting = Setting(mechanism.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
+    other = best_mechanism(setting, asked).error().rmse
+    if stated.adjacency.exchanges:
+        return (
+            f"The number of records is taken as public, as the steward states it. add-remove at {_budget(asked)} "
+            f"guarantees the same about answers, with rms error {other:.4g}, and hides presence at {_budget(asked)}."
+        )
+    if other >= 0.999 * mechanism.error().rmse:
+        return ""
+    return (
+        f"If the number of records is public: replace at {_budget(asked)} guarantees the same about answers with rms "
+        f"error {other:.4g}, and hides presence at {_budget(asked)} only."
+    )
+
+
+def _budget(guarantee: Guarantee) -> str:
+    if guarantee.kind == "zcdp":
+        return f"ρ = {guarantee.rho}"
+    return f"ε = {guarantee.epsilon}, δ = {float(guarantee.delta):.3g}"
+
+
+def _under_replace(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
+    epsilon = guarantee.epsilon
+    says = (
+        f"The number of records is taken as public, as the steward states it. add-remove at ε = {epsilon / 2} "
+        f"guarantees the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
+        f"ε = {epsilon / 2}."
+    )
+    if isinstance(best, DifferenceBodyMechanism):
+        return f"{says} {type(best).__name__} hides presence at ε = {epsilon} only."
+    return f"{says} A guarantee about replacing need not hide presence at all."
+
+
+def _under_add_remove(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
+    epsilon = 2 * guarantee.epsilon
+    if ordered.sampler.drawn.name != "exact":  # a search for another relaxation could take minutes
+        return ""
+    other = DifferenceBodyMechanism(ordered.P, epsilon, contributions=ordered.contributions)
+    if other.error().rmse >= best.error().rmse:
+        return ""
+    return (
+        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
+        f"error {other.error().rmse:.4g}, and hides presence at ε = {epsilon} only."
+    )
+
+
+def _for_hierarchy(best: TreeFieldMechanism) -> str:
+    """The same shares at twice epsilon. Within the tree a replaced record moves all but the root twice."""
+    epsilon, k = 2 * best.epsilon, best.contributions
+    other = TreeFieldMechanism(best.P, epsilon, REPLACING, k, care=best.care, shares=best.shares)
+    if other.error().rmse >= 0.999 * best.error().rmse:
+        return ""
+    presence = float(other.rate * best.contributions)
+    return (
+        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
+        f"error {other.error().rmse:.4g}, and hides presence at ε = {presence:.4g} only."
+    )
+
+
+# The plan of counts, with every applicable mechanism and its error. Nothing is read and nothing is spent.
 
 Criterion = Literal["total", "worst"]
 

@@ -1,13 +1,10 @@
-"""One checked count for each element of an order.
-
-Counts of closed records are integers, not negative, and grow along the order: whoever says yes to ``a`` says
-yes to everything above ``a``. :func:`check_counts` refuses anything else. Its messages name elements, which
-are public, and never quote a count, which is not.
-"""
+"""Counts of records: what is accepted, how records are cut to a size, and how far one unit moves the counts."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -17,8 +14,28 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.errors import InputError, OrderError
 from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
+from isotone.order.closure import Options, innermost_first, partitions_upward
+from isotone.privacy.adjacency import Neighbours
+from isotone.privacy.checks import whole_number
+from isotone.privacy.guarantee import Unit
 
-__all__ = ["Counts", "check_counts", "check_records", "deviation"]
+__all__ = [
+    "Counts",
+    "Sensitivity",
+    "check_counts",
+    "check_records",
+    "cut",
+    "cut_all",
+    "deviation",
+    "largest_record",
+]
+
+
+# One checked count for each element of an order.
+#
+# Counts of closed records are integers, not negative, and grow along the order: whoever says yes to ``a`` says
+# yes to everything above ``a``. :func:`check_counts` refuses anything else. Its messages name elements, which
+# are public, and never quote a count, which is not.
 
 Counts = Any
 """Counts as a user gives them: a mapping (or a data-frame column) by name, or a sequence or array in the order
@@ -165,3 +182,145 @@ def deviation(P: Poset, output: ArrayLike, counts: Counts | None) -> NDArray[np.
     if noise.ndim == 0 or noise.shape[-1] != len(P):
         raise InputError(f"The last axis must have one entry for each of the {len(P)} elements.")
     return noise if counts is None else noise - check_counts(P, counts).astype(float)
+
+
+# Cutting records to at most k yeses, by a rule that looks at nothing but the order.
+#
+# Walk the canonical linear extension (by level, then name) from the top and keep the first k yeses of the record. What is kept of a filter
+# is a filter: everything above a kept element is a yes and was met before it, so it was kept too
+# (docs/theory/baselines.md, section 7). A yes whose partition has lost its option is taken back, with all below it. The rule depends on the order alone, so one record is cut the same way
+# whatever the others are.
+
+
+def cut(P: Poset, record: Any, max_size: int) -> Any:
+    """A record cut to at most ``max_size`` yeses.
+
+    It keeps its own form, a mapping, a set of names or an array.
+
+    The record is closed upward first; the first ``max_size`` of its yeses from the top are kept.
+
+    >>> from isotone.order import Poset
+    >>> P = Poset(["app", "toolkit", "libc"], [("app", "toolkit"), ("toolkit", "libc")])
+    >>> sorted(cut(P, {"app"}, 2))
+    ['libc', 'toolkit']
+    """
+    closed = P.close(record)
+    if isinstance(closed, Mapping):
+        answers = np.array([bool(closed[name]) for name in P.elements])
+        kept = cut_all(P, answers[None, :], max_size)[0]
+        return dict(zip(P.elements, kept.tolist(), strict=True))
+    if isinstance(closed, Set):
+        answers = np.array([name in closed for name in P.elements])
+        kept = cut_all(P, answers[None, :], max_size)[0]
+        return frozenset(name for name, keep in zip(P.elements, kept, strict=True) if keep)
+    return cut_all(P, np.asarray(closed)[None, :], max_size)[0]
+
+
+def cut_all(P: Poset, records: ArrayLike, max_size: int) -> NDArray[np.bool_]:
+    """Each row of a 0/1 matrix of *filters* (records × elements) cut to at most ``max_size`` yeses.
+
+    Rows must be closed upward already (``P.close_all``); this is not checked again.
+    """
+    largest = whole_number(max_size, "max_size")
+    answers = np.asarray(records, dtype=np.bool_)
+    if answers.ndim != 2 or answers.shape[1] != len(P):
+        raise InputError(f"Records must be a matrix with one column for each of the {len(P)} elements.")
+    from_the_top = P.canonical.positions[::-1]
+    kept = np.zeros_like(answers)
+    walked = answers[:, from_the_top]
+    kept[:, from_the_top] = walked & (np.cumsum(walked, axis=1) <= largest)
+    for top, options, others in partitions_upward(P):
+        lost = kept[:, P.index(top)] & ~np.any(kept[:, [P.index(x) for x in options]], axis=1)
+        kept[np.ix_(lost, [P.index(x) for x in (top, *others)])] = False
+    return kept
+
+
+# How far one privacy unit can move the vector of counts, in the ℓ1, ℓ2 and ℓ∞ norms.
+#
+# One record moves the counts by the indicator of a filter; replacing it by another moves them by the
+# difference of two, whose entries are -1, 0 or 1. So one number decides all three norms: the largest number of
+# coordinates that can move (docs/theory/baselines.md, section 1).
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """How far one privacy unit can move the counts.
+
+    ``records`` records change (:attr:`~isotone.privacy.guarantee.Unit.changes`), each moving at most ``coordinates`` counts by one.
+
+    >>> from isotone.order import Poset
+    >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)
+    Sensitivity(records=1, coordinates=4)
+    >>> Sensitivity.of(Poset.antichain("abcdef"), neighbours="replace", contributions=2).l1
+    12
+    """
+
+    records: int
+    coordinates: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", whole_number(self.records, "records"))
+        object.__setattr__(self, "coordinates", whole_number(self.coordinates, "coordinates", least=0))
+
+    @classmethod
+    def of(
+        cls,
+        P: Poset,
+        neighbours: Neighbours = "add-remove",
+        contributions: int = 1,
+        max_size: int | None = None,
+    ) -> Sensitivity:
+        """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
+        with at most ``max_size`` yeses (None: no bound).
+        """
+        unit = Unit(contributions, neighbours)
+        longest = largest_record(P)
+        largest = longest if max_size is None else min(longest, whole_number(max_size, "max_size"))
+        if not unit.adjacency.exchanges or largest == len(P):
+            return cls(unit.changes, largest)
+        top = _top_chain(P)
+        return cls(unit.changes, max(largest, min(2 * (largest - top), len(P) - top)))
+
+    @property
+    def l1(self) -> int:
+        """The largest ℓ1 norm of a unit's change."""
+        return self.records * self.coordinates
+
+    @property
+    def l2_squared(self) -> int:
+        """The largest squared ℓ2 norm of a unit's change."""
+        return self.records**2 * self.coordinates
+
+    @property
+    def linf(self) -> int:
+        """The largest ℓ∞ norm of a unit's change."""
+        return self.records
+
+
+def largest_record(P: Poset) -> int:
+    """The largest number of elements in one record.
+
+    Of the options of a choice only the one with the largest part of a record below it counts.
+
+    >>> from isotone.order import Poset
+    >>> largest_record(Poset.from_mapping({"a": "q", "b": "q", "b1": "b"}, children={"q": "exclusive"}))
+    3
+    """
+    if not P.choices:
+        return len(P)
+    options = Options.of(P)
+    most = Counter(options.nearest.values())  # elements whose lowest option this is, itself included
+    for choice in innermost_first(P):
+        most[options.enclosing[choice.options[0]]] += max(most[option] for option in choice.options)
+    return most[None]
+
+
+def _top_chain(P: Poset) -> int:
+    """The number of elements that form a chain above all the rest.
+
+    Every filter that is not among them holds them all.
+    """
+    below = np.sort(np.sum(P.leq_matrix(), axis=0))[::-1]
+    expected = len(P) - np.arange(len(P))
+    differs = np.flatnonzero(below != expected)
+    return int(differs[0]) if differs.size else len(P)

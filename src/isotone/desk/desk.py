@@ -23,6 +23,11 @@ class Desk:
     drafts: dict[str, Draft] = field(default_factory=dict)
     jobs: Jobs = field(default_factory=Jobs)
 
+    def __post_init__(self) -> None:
+        self.root.unsaved = lambda: [
+            (draft.folder(self.root), draft.entries) for draft in self.drafts.values()
+        ]
+
     @property
     def checks(self) -> bool:
         """Whether the page that looks at data is there."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isotone.desk.places import require_inside, require_no_data, small_text
+from isotone.desk.places import UnnamedError, require_inside, require_no_data, small_text
 from isotone.desk.root import PathError, Root
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError, SpecError
@@ -124,8 +124,8 @@ def new_draft(name: str, sections: Mapping[str, Any], root: Root) -> Draft:
     return Draft(secrets.token_urlsafe(9), shown, entries)
 
 
-def open_draft(path: str, root: Root) -> Draft:
-    """The draft of a spec file inside the folder."""
+def open_draft(path: str, root: Root, *, named: bool = False) -> Draft:
+    """The draft of a spec file inside the folder. ``named`` says that the files it names as public are public."""
     file = root.file(path)
     if file.suffix != ".toml":
         raise PathError("A spec is a .toml file.")
@@ -133,7 +133,13 @@ def open_draft(path: str, root: Root) -> Draft:
     try:
         entries = tomllib.loads(text or "")
         draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
-        draft.spec(root)
+        try:
+            draft.spec(root)
+        except UnnamedError as error:
+            if not named:
+                raise
+            root.public.update(root.file(name) for name in error.files)
+            draft.spec(root)
     except (tomllib.TOMLDecodeError, RecursionError):
         raise FormError("This file is no spec: it is not valid TOML.") from None
     return draft

@@ -120,7 +120,7 @@ def _work(job: Job, spec: Spec, root: Root, again: bool) -> None:
 
     def step(fraction: float, _: str) -> None:
         if fraction <= _DRAWN and threading.current_thread() is job.thread:
-            root.file(spec.data.path, spec.folder)
+            root.file(spec.data.file_path, spec.folder)
         job.fraction = fraction
 
     try:

@@ -1,20 +1,36 @@
 """Which entries of a spec name files, and what the desk may open of them.
 
-Data is known by the specs of the folder: a file that any of them names as its data is opened by a release alone, and
-never as a public file, a questionnaire or a ledger.
+A file is opened as public only if the steward named it as public at this desk, and if no spec or draft of the folder names
+it as data or may do so: by a pattern, through a link, from a folder that is hidden or deep. Where the desk cannot
+see that, it does not open the file. Data is opened by a release alone.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
+from typing import Any
 
 from isotone.desk.root import PathError, Root
 from isotone.desk.words import FormError
 from isotone.release.spec import Spec
 
-__all__ = ["PLACES", "PRIVATE", "PUBLIC", "require_inside", "require_no_data", "small_text"]
+__all__ = [
+    "PLACES",
+    "PRIVATE",
+    "PUBLIC",
+    "UnnamedError",
+    "public_files",
+    "require_inside",
+    "require_no_data",
+    "small_text",
+]
 
 PRIVATE = (("data", "path"),)
 """Entries of a spec that name data. Planning does not open it."""
@@ -32,41 +48,108 @@ PUBLIC = (
 _LARGEST_SPEC = 1 << 22
 
 
+class UnnamedError(FormError):
+    """A spec names public files that nobody has named as public at this desk. ``files`` are their names."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        names = ", ".join(files)
+        super().__init__(f"This spec reads {names} as public. Say first that this is nobody's data.")
+        self.files = tuple(files)
+
+
 def require_inside(spec: Spec, root: Root) -> None:
-    """Refuse a spec that names a path outside the folder of the desk, or data where something else belongs."""
-    data = root.inside(spec.data.path, spec.folder)
-    for section, entry in (*PLACES, *PUBLIC):
+    """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
+    data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
+    for section, entry in PLACES:
         said = getattr(getattr(spec, section, None), entry, None)
-        if said is None:
-            continue
-        public = (section, entry) in PUBLIC
-        file = root.file(said, spec.folder) if public else root.inside(said, spec.folder)
-        if file == data or _same(file, data):
-            raise FormError("The data cannot serve as another file of the spec.")
-        if public or file.is_file():
-            require_no_data(file, root)
+        place = None if said is None else root.inside(said, spec.folder)
+        if place is not None and (place == data or place.is_file()):
+            _require_not_among(place, [own])
+            with suppress(PathError):  # a ledger is no public file: what is none shows nothing of itself
+                _require_not_among(place, _named_as_data(root))
+    files = public_files(spec, root)
+    for file in files:
+        _require_not_among(file, [own])
+        require_no_data(file, root)
+    unnamed = [root.shown(file) for file in files if file not in root.public]
+    if unnamed:
+        raise UnnamedError(unnamed)
+
+
+def public_files(spec: Spec, root: Root) -> list[Path]:
+    """The public files that a spec names. They are looked at and not opened."""
+    said = [getattr(getattr(spec, section, None), entry, None) for section, entry in PUBLIC]
+    return [root.file(path, spec.folder) for path in said if path is not None]
 
 
 def require_no_data(file: Path, root: Root) -> None:
-    """Refuse a file that a spec in the folder names as its data."""
-    for spec in root.walk("*.toml"):
-        said = _data_of(spec)
+    """Refuse a file that a spec or draft in the folder names as its data, or may name."""
+    _require_not_among(file, _named_as_data(root))
+    _require_one_name(file)
+
+
+def _require_one_name(file: Path) -> None:
+    """Refuse a file that has other names, under which it may be data."""
+    if file.stat().st_nlink > 1:
+        raise FormError("This file has several names (hard links), and may be data under another. Copy it.")
+
+
+def _require_not_among(file: Path, data: Iterable[tuple[Path, str]]) -> None:
+    for folder, said in data:
+        if _may_be(file, folder, said):
+            raise FormError(
+                "A spec of this folder names this file as its data, or may name it by a pattern. Only a release opens it."
+            )
+
+
+def _named_as_data(root: Root) -> list[tuple[Path, str]]:
+    """What the specs and drafts of the folder name as data, and the folders that they see it from."""
+    found = list[tuple[Path, str]]()
+    for spec in root.specs():
+        text = small_text(spec)
         try:
-            data = root.inside(said, spec.parent) if said else None
-        except PathError:
-            continue
-        if data is not None and (data == file or _same(data, file)):
-            raise FormError("A spec of this folder names this file as its data. Only a release opens it.")
+            entries = tomllib.loads(text) if text is not None else None
+        except (tomllib.TOMLDecodeError, RecursionError):
+            entries = None
+        if entries is None:
+            raise PathError(
+                "A .toml file of this folder cannot be read. It may be a spec, so that the desk cannot know what is data. Mend "
+                "or remove it."
+            )
+        found += [(spec.parent, said) for said in _data_of(entries)]
+    for folder, entries in root.unsaved():
+        found += [(folder, said) for said in _data_of(entries)]
+    return found
 
 
-def _data_of(spec: Path) -> str:
-    """The data that a spec names, even if the rest of it cannot be used."""
-    try:
-        section = tomllib.loads(small_text(spec) or "").get("data", {})
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return ""
-    said = section.get("path", "") if isinstance(section, Mapping) else ""
-    return said if isinstance(said, str) else ""
+def _data_of(entries: Mapping[str, Any]) -> list[str]:
+    """The paths that a spec names as data, even if the rest of it cannot be used."""
+    section = entries.get("data", {})
+    said = section.get("path") if isinstance(section, Mapping) else None
+    paths = said if isinstance(said, list) else [said]
+    return [path for path in paths if isinstance(path, str) and path]
+
+
+def _may_be(file: Path, folder: Path, said: str) -> bool:
+    """Whether a path of a spec in ``folder`` is this file, holds it, or is a pattern that may match it."""
+    if "://" in said and not said.startswith("file:"):
+        return False
+    said = os.path.expanduser(said.removeprefix("file:"))  # noqa: PTH111 - text
+    start = _WILD.search(said)
+    if start is None:
+        data = Path(os.path.realpath(folder / said))
+        return file == data or file.is_relative_to(data) or _same(file, data)
+    head = said[: said.rfind(os.sep, 0, start.start()) + 1]
+    rest = said[len(head) :]
+    if ".." in Path(rest).parts:
+        return True  # where that leads depends on what the pattern matches
+    # a star stands for anything here, folders too: for more than any engine lets it, and never for less
+    pattern = f"{escape(os.path.realpath(folder / head))}{os.sep}{_WILD.sub('*', rest)}".casefold()
+    return any(fnmatchcase(str(name).casefold(), pattern) for name in (file, *file.parents))
+
+
+_WILD = re.compile(r"\*\*+/?|\*|\?|\[[^\]]*\]?|\{[^}]*\}?")
+"""What engines take for a pattern."""
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -31,8 +31,8 @@ from dp_accounting.pld import common, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
 from numpy.typing import NDArray
 
-from isotone.counts.mechanisms.independent.independent import DiscreteGaussianMechanism, GaussianMechanism
-from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+from isotone.counts.independent import DiscreteGaussianMechanism, GaussianMechanism
+from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGuarantee
 from isotone.privacy.guarantee import Guarantee

@@ -1,6 +1,6 @@
 """Privacy budgets that survive crashes."""
 
-from isotone.ledger.attempt import Attempt
+from isotone.ledger.attempt import Attempt, AttemptError
 from isotone.ledger.composition import Cost
 from isotone.ledger.entries import Charge, LostError, SealedError
 from isotone.ledger.ledger import Ledger, extract_charge, open_or_start, read_extract
@@ -8,6 +8,7 @@ from isotone.ledger.stores.store import BusyError
 
 __all__ = [
     "Attempt",
+    "AttemptError",
     "BusyError",
     "Charge",
     "Cost",

@@ -69,6 +69,9 @@ class Cost:
     def __sub__(self, other: Cost) -> Cost:
         return Cost(self.epsilon - other.epsilon, self.delta - other.delta, self.rho - other.rho)
 
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.epsilon * times, self.delta * times, self.rho * times)
+
     def within(self, total: Cost) -> bool:
         """Whether no number is larger than that of ``total``."""
         return self.epsilon <= total.epsilon and self.delta <= total.delta and self.rho <= total.rho

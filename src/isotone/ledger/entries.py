@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger.composition import ADDITION, Composition, Cost
-from isotone.ledger.stores.store import NEWEST_TABLE, Execute
+from isotone.ledger.stores.store import Execute, MissingError
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ __all__ = [
     "Ask",
     "Charge",
     "Entries",
+    "LedgerTerms",
     "LostError",
     "SealedError",
     "State",
+    "Turn",
     "plain_text",
     "require_guarantee",
     "store_path",
@@ -64,8 +67,11 @@ def store_path(where: Any) -> str:
         ) from None
 
 
-State = Literal["charged", "drawn", "sealed", "failed"]
-"""charged → drawn → sealed, or charged → failed. Each is durable, and none is ever left backwards."""
+State = Literal["charged", "reading", "drawn", "sealed", "failed"]
+"""reading → drawn → sealed, or reading → failed. Each is durable, and none is ever left backwards.
+
+A charge for a release that is drawn elsewhere is ``charged``, and then sealed.
+"""
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,10 @@ class Charge:
     @property
     def meaning(self) -> str:
         """The state in words."""
-        if self.state == "charged":
-            return "charged, same request resumes it" if self.request is not None else "charged"
         return {
+            "charged": "charged",
+            "reading": "reading, or ended there: spent"
+            + (", same request resumes it" if self.request else ""),
             "drawn": "drawn, not sealed: lost",
             "sealed": "sealed",
             "failed": "failed before the draw: spent",
@@ -162,6 +169,24 @@ class LostError(LedgerError):
 
 
 @dataclass(frozen=True)
+class LedgerTerms:
+    """What a ledger is made with, or must have been made with where it exists. None asks for nothing."""
+
+    total: Guarantee | None = None
+    composition: Composition | None = None
+    unit: str | None = None
+    neighbours: Neighbours | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A charge whose data is about to be read, and for which time."""
+
+    charge: Charge
+    number: int
+
+
+@dataclass(frozen=True)
 class Ask:
     """What a charge is asked for."""
 
@@ -185,62 +210,99 @@ class Ask:
 class Entries:
     """One data set's rows as they are in one transaction."""
 
-    def __init__(self, ledger: Ledger, execute: Execute) -> None:
+    def __init__(self, ledger: Ledger, execute: Execute, *, kept: bool = True) -> None:
         self._ledger = ledger
         self._execute = execute
+        self.kept = kept
+        """Whether the rows are in the ledger's place, and not in memory before it is made."""
+        self._row: tuple[Any, ...] | None = None
 
     # ------------------------------------------------------------------ opening
 
-    def found(self) -> bool:
+    def exist(self) -> bool:
         """Whether the data set has a budget here."""
-        return bool(self._all("SELECT 1 FROM isotone_ledger WHERE dataset = ?"))
+        if self._row is None and self._have_tables():
+            rows = self._all(
+                "SELECT l.kind, l.epsilon, l.delta, l.rho, l.rule, l.neighbours, coalesce(l.unit, u.unit) "
+                "FROM isotone_ledger l LEFT JOIN isotone_unit u ON u.dataset = l.dataset WHERE l.dataset = ?"
+            )
+            self._row = rows[0] if rows else None
+        return self._row is not None
 
-    def add_dataset(
-        self, total: Guarantee, composition: Composition, unit: str | None, neighbours: Neighbours
-    ) -> None:
+    def _have_tables(self) -> bool:
+        return not self.kept or self._ledger.store.has_tables(self._execute)
+
+    def required(self) -> Entries:
+        """These rows, or an error where the data set has no budget."""
+        if not self.exist():
+            raise self._no_dataset()
+        return self
+
+    def start(self, terms: LedgerTerms) -> None:
         """Start the budget of a data set, unless another process just did."""
-        if self.found():
+        if self.exist():
             return
+        if terms.total is None:
+            raise self._no_dataset()
         self._refuse_another()
-        row = (self._ledger.dataset, total.kind, *_numbers(total), neighbours, unit, _now())
-        self._execute("INSERT INTO isotone_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-        rule = (self._ledger.dataset, composition.stored)
-        self._execute("INSERT INTO isotone_composition VALUES (?, ?)", *rule)
+        rule, neighbours = (terms.composition or ADDITION).stored, terms.neighbours or "add-remove"
+        row = (*_numbers(terms.total), rule, neighbours, terms.unit, _now())
+        self._execute(
+            "INSERT INTO isotone_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self._ledger.dataset,
+            terms.total.kind,
+            *row,
+        )
 
-    def check_opened(
-        self,
-        total: Guarantee | None,
-        composition: Composition | None,
-        unit: str | None,
-        neighbours: Neighbours | None,
-    ) -> None:
-        """Refuse to open with another total, rule, unit or neighbours than the ledger was made with."""
+    def discard(self) -> None:
+        """Remove a budget that has no charge."""
+        self.required()
+        if self._all("SELECT 1 FROM isotone_charge WHERE dataset = ? LIMIT 1"):
+            raise LedgerError(
+                f"The ledger {self._ledger.address} has charges: it can be neither changed nor removed. What was spent stays "
+                "spent."
+            )
+        self._all("DELETE FROM isotone_ledger WHERE dataset = ?")
+        self._row = None
+
+    def require_terms(self, terms: LedgerTerms) -> None:
+        """Refuse another total, rule, unit or neighbours than the ledger was made with."""
         where = self._ledger.address
-        if not self.found():
-            self._refuse_another()
-            raise LedgerError(
-                f"The ledger {where} has no data set {self._ledger.dataset!r}. If the name is "
-                "right, start its budget with 'isotone ledger create' and a total."
-            )
+        self.required()
         budget, rule = self.budget(), self.composition()
-        if composition is not None and composition != rule:
+        repair = f"Open it without a total; or, while it has no charge, 'isotone ledger change {where}' changes it."
+        if terms.composition is not None and terms.composition != rule:
             raise LedgerError(
-                f"The ledger {where} composes its charges by {rule.stored!r}, not by {composition.stored!r}: the rule is "
-                "fixed when a ledger is made. Open it without a total."
+                f"The ledger {where} composes its charges by {rule.stored!r}, not by {terms.composition.stored!r}: the rule is "
+                f"fixed when a ledger is made. {repair}"
             )
+        total = terms.total
         if total is not None and (total.kind, *_numbers(total)) != (budget.kind, *_numbers(budget)):
             raise LedgerError(
                 f"The ledger {where} was created with a total of {Cost.of(budget)}, "
-                "which cannot be changed. Open it without a total."
+                f"which cannot be changed once it is charged. {repair}"
             )
-        if neighbours is not None and neighbours != budget.neighbours:
-            raise LedgerError(f"The ledger {where} is for {budget.neighbours} neighbours, not {neighbours}.")
-        fixed = self.unit()
-        if unit is not None and fixed is not None and unit != fixed:
-            raise LedgerError(f"The ledger {where} protects one {fixed}, not one {unit}. {_same_unit(fixed)}")
+        if terms.neighbours is not None and terms.neighbours != budget.neighbours:
+            raise LedgerError(
+                f"The ledger {where} is for {budget.neighbours} neighbours, not {terms.neighbours}."
+            )
+        unit = self.unit()
+        if terms.unit is not None and unit is not None and terms.unit != unit:
+            raise LedgerError(
+                f"The ledger {where} protects one {unit}, not one {terms.unit}. {_same_unit(unit)}"
+            )
+
+    def _no_dataset(self) -> LedgerError:
+        self._refuse_another()
+        return MissingError(
+            f"The ledger {self._ledger.address} has no data set {self._ledger.dataset!r}. If the name is "
+            "right, start its budget with 'isotone ledger create' and a total."
+        )
 
     def _refuse_another(self) -> None:
         """A file is for one data set."""
+        if not self._have_tables():
+            return
         others = [name for (name,) in self._execute("SELECT dataset FROM isotone_ledger ORDER BY dataset")]
         if others and self._ledger.store.one_dataset:
             raise LedgerError(
@@ -248,58 +310,47 @@ class Entries:
                 f"{self._ledger.dataset!r}. Use that name, or another file."
             )
 
-    def modern(self) -> bool:
-        """Whether the tables of format 2 are there."""
-        return self._ledger.store.has_table(self._execute, NEWEST_TABLE)
-
     # ------------------------------------------------------------------ reading
 
     def unit(self) -> str | None:
         """The privacy unit, once it is fixed."""
-        rows = self._all("SELECT unit FROM isotone_ledger WHERE dataset = ? AND unit IS NOT NULL")
-        rows = rows or self._all("SELECT unit FROM isotone_unit WHERE dataset = ?")
-        return rows[0][0] if rows else None
+        return self._stored()[6]
 
     def budget(self) -> Guarantee:
         """The total."""
-        ((kind, epsilon, delta, rho, neighbours),) = self._all(
-            "SELECT kind, epsilon, delta, rho, neighbours FROM isotone_ledger WHERE dataset = ?"
+        kind, epsilon, delta, rho, _, neighbours, unit = self._stored()
+        return Guarantee(
+            kind, Fraction(epsilon), Fraction(delta), Fraction(rho), neighbours, unit or "record"
         )
-        unit = self.unit() or "record"
-        return Guarantee(kind, Fraction(epsilon), Fraction(delta), Fraction(rho), neighbours, unit)
 
     def composition(self) -> Composition:
-        """The rule by which charges add up. A ledger without a row for it was made for addition."""
-        rows = (
-            self._all("SELECT rule FROM isotone_composition WHERE dataset = ?")
-            if self._ledger.store.has_table(self._execute, "isotone_composition")
-            else []
-        )
-        for (text,) in rows:
-            found = Composition.from_stored(text)
-            if found is None:
-                raise LedgerError(
-                    f"The ledger {self._ledger.address} composes its charges by {text!r}, which this version does not know. "
-                    "Use a newer version of isotone."
-                )
-            return found
-        return ADDITION
+        """The rule by which charges add up."""
+        text = self._stored()[4]
+        rule = Composition.from_stored(text)
+        if rule is None:
+            raise LedgerError(
+                f"The ledger {self._ledger.address} composes its charges by {text!r}, which this version does not know. "
+                "Use a newer version of isotone."
+            )
+        return rule
 
-    def charges(self) -> list[Charge]:
-        """Every charge in order, with its state."""
+    def _stored(self) -> tuple[Any, ...]:
+        row = self.required()._row
+        assert row is not None
+        return row
+
+    def charges(self, request: str | None = None) -> list[Charge]:
+        """Every charge in order, with its state, or every one of a request."""
         budget = self.budget()
-        sealed: dict[int, str] = dict(
-            self._all("SELECT number, release FROM isotone_finish WHERE dataset = ?")  # format 1
-        )
-        outcomes: dict[int, State] = {}
-        requests: dict[int, str] = {}
-        if self.modern():
-            sealed |= dict(self._all("SELECT number, release FROM isotone_sealed WHERE dataset = ?"))
-            outcomes = dict(self._all("SELECT number, state FROM isotone_outcome WHERE dataset = ?"))
-            requests = dict(self._all("SELECT number, request FROM isotone_request WHERE dataset = ?"))
-        rows = self._all(
-            "SELECT number, time, kind, epsilon, delta, rho, mechanism, description, spec "
-            "FROM isotone_charge WHERE dataset = ? ORDER BY number"
+        rows = self._execute(
+            "SELECT c.number, time, kind, epsilon, delta, rho, mechanism, description, spec, request, r.number, o.state, "
+            "s.release FROM isotone_charge c "
+            "LEFT JOIN isotone_reading r ON r.dataset = c.dataset AND r.number = c.number AND r.turn = 1 "
+            "LEFT JOIN isotone_outcome o ON o.dataset = c.dataset AND o.number = c.number "
+            "LEFT JOIN isotone_sealed s ON s.dataset = c.dataset AND s.number = c.number "
+            f"WHERE c.dataset = ?{'' if request is None else ' AND request = ?'} ORDER BY c.number",
+            self._ledger.dataset,
+            *([] if request is None else [request]),
         )
         return [
             Charge(
@@ -310,22 +361,32 @@ class Entries:
                 mechanism,
                 description,
                 spec,
-                requests.get(number),
-                "sealed" if number in sealed else outcomes.get(number, "charged"),
-                sealed.get(number),
+                named,
+                "sealed" if seal is not None else state or ("charged" if turn is None else "reading"),
+                seal,
             )
-            for number, time, kind, e, d, r, mechanism, description, spec in rows
+            for number, time, kind, e, d, r, mechanism, description, spec, named, turn, state, seal in rows
         ]
 
     def spent(self) -> Cost:
         """All charges together by the ledger's rule, whatever their state."""
         rule, kind = self.composition(), self.budget().kind
-        return sum((rule.cost(charge.guarantee, kind) for charge in self.charges()), Cost())
+        return self._sum(lambda guarantee: rule.cost(guarantee, kind))
 
     def spent_otherwise(self) -> Cost:
         """All charges together by the other rule, for information."""
-        rule = self.composition()
-        return sum((rule.other_cost(charge.guarantee) for charge in self.charges()), Cost())
+        return self._sum(self.composition().other_cost)
+
+    def _sum(self, cost: Callable[[Guarantee], Cost]) -> Cost:
+        """The costs of all charges. Charges of one guarantee are counted together, as there may be very many."""
+        rows = self._all(
+            "SELECT kind, epsilon, delta, rho, count(*) FROM isotone_charge WHERE dataset = ? "
+            "GROUP BY kind, epsilon, delta, rho"
+        )
+        return sum(
+            (cost(Guarantee(kind, Fraction(e), Fraction(d), Fraction(r))) * n for kind, e, d, r, n in rows),
+            Cost(),
+        )
 
     # ------------------------------------------------------------------ charging
 
@@ -359,22 +420,24 @@ class Entries:
         dataset = self._ledger.dataset
         if self.unit() is None:
             self._execute("INSERT INTO isotone_unit VALUES (?, ?)", dataset, guarantee.unit)
+            self._row = None
         ((last,),) = self._all("SELECT coalesce(max(number), 0) FROM isotone_charge WHERE dataset = ?")
         number, now = last + 1, _now()
-        texts = (ask.mechanism, ask.description, ask.spec)
+        texts = (ask.mechanism, ask.description, ask.spec, ask.request)
         row = (dataset, number, now, guarantee.kind, *_numbers(guarantee), *texts)
-        self._execute("INSERT INTO isotone_charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
-        if ask.request is not None:
-            self._execute("INSERT INTO isotone_request VALUES (?, ?, ?)", dataset, number, ask.request)
-        return Charge(self._ledger, number, now, guarantee, *texts, ask.request)
+        self._execute("INSERT INTO isotone_charge VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        return Charge(self._ledger, number, now, guarantee, *texts)
 
-    def begin(self, ask: Ask, *, again: bool) -> tuple[Charge, bool]:
-        """The charge for an attempt, and whether it is an earlier one that is taken over.
+    def begin(self, ask: Ask, *, again: bool) -> Turn:
+        """The charge for an attempt, which reads from here on, or one that may be read no more.
 
         The caller holds the lock of the request: a charge of it that has no outcome has no living owner. Charges
-        without a request, and all of format 1, are never taken over: they may have been drawn.
+        without a request, and those without a turn, are never taken over: they may have been drawn.
+
+        A process can die of what it reads. So of all turns of a request one may have died and is made up for at no cost; a
+        charge whose turn is the second to die has failed.
         """
-        earlier = [c for c in self.charges() if ask.request is not None and c.request == ask.request]
+        earlier = [] if ask.request is None else self.charges(ask.request)
         if not again:
             for charge in earlier:
                 if charge.state == "sealed":
@@ -383,15 +446,42 @@ class Entries:
                 if charge.state == "drawn":
                     raise LostError(charge)
         for charge in earlier:
-            if charge.state == "charged":
+            if charge.state == "reading":
                 self._require_setting(ask.guarantee)
                 if (charge.guarantee.kind, charge.cost) != (ask.guarantee.kind, Cost.of(ask.guarantee)):
                     raise LedgerError(
                         f"This request was charged {charge.cost} ({charge.guarantee.kind}, charge {charge.number}) and now "
                         f"asks for {Cost.of(ask.guarantee)} ({ask.guarantee.kind}). A request is one set of parameters: give the new one another name."
                     )
-                return charge, True
-        return self.add(ask), False
+                return self._take_over(charge)
+        return self._read(self.add(ask), 1)
+
+    def _take_over(self, charge: Charge) -> Turn:
+        """The next turn of a charge whose process has ended, unless it is the second of its request to die."""
+        of_charge = (self._ledger.dataset, charge.number)
+        ((turn,),) = self._execute(
+            "SELECT max(turn) FROM isotone_reading WHERE dataset = ? AND number = ?", *of_charge
+        )
+        ended = self._execute(
+            "SELECT 1 FROM isotone_ending WHERE dataset = ? AND number = ? AND turn = ?", *of_charge, turn
+        )
+        if not ended:
+            self._execute("INSERT INTO isotone_ending VALUES (?, ?, ?, 'died')", *of_charge, turn)
+            ((deaths,),) = self._execute(
+                "SELECT count(*) FROM isotone_ending e JOIN isotone_charge c ON c.dataset = e.dataset AND c.number = e.number "
+                "WHERE c.dataset = ? AND c.request = ? AND e.manner = 'died'",
+                self._ledger.dataset,
+                charge.request,
+            )
+            if deaths > 1:
+                self._execute("INSERT INTO isotone_outcome VALUES (?, ?, 'failed')", *of_charge)
+                return Turn(replace(charge, state="failed"), turn)
+        return self._read(charge, turn + 1)
+
+    def _read(self, charge: Charge, turn: int) -> Turn:
+        row = (self._ledger.dataset, charge.number, turn)
+        self._execute("INSERT INTO isotone_reading VALUES (?, ?, ?)", *row)
+        return Turn(replace(charge, state="reading"), turn)
 
     def _all(self, sql: str) -> list[tuple]:
         return self._execute(sql, self._ledger.dataset)

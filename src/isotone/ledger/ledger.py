@@ -19,13 +19,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isotone.errors import InputError, LedgerError
-from isotone.ledger.attempt import Attempt
-from isotone.ledger.composition import ADDITION, Composition, Cost, Rule, wanted_budget
-from isotone.ledger.entries import Ask, Charge, Entries, plain_text, require_guarantee, store_path
+from isotone.ledger.attempt import Attempt, AttemptError, Signals, raise_alone
+from isotone.ledger.composition import Cost, Rule, wanted_budget
+from isotone.ledger.entries import (
+    Ask,
+    Charge,
+    Entries,
+    LedgerTerms,
+    plain_text,
+    require_guarantee,
+    store_path,
+)
 from isotone.ledger.stores.locks import not_nested
 from isotone.ledger.stores.postgres import PostgresStore
-from isotone.ledger.stores.sqlite import SqliteStore, is_ledger_file
-from isotone.ledger.stores.store import Execute, Store
+from isotone.ledger.stores.sqlite import SqliteStore, in_memory, is_ledger_file
+from isotone.ledger.stores.store import Execute, MissingError, Store
 from isotone.privacy.adjacency import checked_neighbours
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 
@@ -71,7 +79,8 @@ class Ledger:
         A path, or ``postgresql://…`` for a ledger that several machines share.
     epsilon, delta, rho
         The total budget: ``epsilon`` (pure), ``epsilon`` and ``delta`` (approximate), or ``rho`` (zCDP).
-        Needed to create a ledger; an existing one is opened without, and refuses other numbers than its own.
+        Needed where there is no ledger yet, which its first charge then makes (or :meth:`create`); an existing one is
+        opened without, and refuses other numbers than its own.
     composition, final_delta
         How charges add up, fixed at creation. ``"addition"`` (default) adds numbers of the budget's kind. ``"zcdp filter"``
         takes charges of every kind as δ-approximate ρ-zCDP and stops when the sum of ρ or of δ would pass ``rho`` or ``delta``
@@ -109,51 +118,73 @@ class Ledger:
         unit: str | None = None,
         neighbours: Neighbours | None = None,
     ) -> None:
-        wanted, rule = wanted_budget(epsilon, delta, rho, composition, final_delta)
+        total, rule = wanted_budget(epsilon, delta, rho, composition, final_delta)
         if dataset is not None:
             dataset = plain_text(dataset, "dataset", empty=False)
         if unit is not None:
             unit = plain_text(unit, "unit", empty=False)
         if neighbours is not None:
             neighbours = checked_neighbours(neighbours)
-        self._modern = False
         self.store: Store = store_at(store_path(where))
-        self.dataset: str = dataset if dataset is not None else self._default_dataset(wanted)
-        if wanted is not None:
-            self._create(wanted, rule or ADDITION, unit, neighbours or "add-remove")
-        elif not self.store.exists():
-            raise LedgerError(
-                f"There is no ledger at {self.store.address}. Give its total budget to create one, for "
-                "example Ledger(path, epsilon=1) or 'isotone ledger create PATH --epsilon 1'."
-            )
-        self._transact(lambda entries: entries.check_opened(wanted, rule, unit, neighbours))
+        self._terms = LedgerTerms(total, rule, unit, neighbours)
+        self.dataset: str = dataset if dataset is not None else self._default_dataset()
+        self._transact(lambda entries: entries.require_terms(self._terms))
 
-    def _create(self, total: Guarantee, rule: Composition, unit: str | None, neighbours: Neighbours) -> None:
-        """Start the budget of the data set, unless it has one."""
-
-        def add(execute: Execute) -> None:
-            Entries(self, execute).add_dataset(total, rule, unit, neighbours)
-
-        if not self.store.exists():
-            self.store.create(add)
-        elif not self._transact(Entries.found):
-            self._upgrade()  # a role that may only insert can add a data set where the tables are
-            self.store.transact(add)
-
-    def _default_dataset(self, wanted: Guarantee | None) -> str:
+    def _default_dataset(self) -> str:
         """The name when none is given.
 
         The name in the file when it is only opened, the file's stem for a new ledger.
         """
-        if wanted is None and self.store.one_dataset and self.store.exists():
-            names = self.store.transact(lambda execute: execute("SELECT dataset FROM isotone_ledger"))
-            if len(names) == 1:
-                return names[0][0]
         if self.store.default_dataset is None:
             raise InputError(
                 "A ledger on a server needs dataset='…': a name for the data that the steward gives."
             )
+        if self._terms.total is None:
+            names = self.store.transact(lambda execute: execute("SELECT dataset FROM isotone_ledger"))
+            if len(names) == 1:
+                return names[0][0]
         return self.store.default_dataset
+
+    def create(self) -> Ledger:
+        """Make the ledger now, if there is none, and not with the first charge."""
+        self._write(lambda _: None)
+        return self
+
+    def change(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        composition: Rule | None = None,
+        final_delta: Number | None = None,
+        unit: str | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> Ledger:
+        """Give a ledger that has no charge another total, rule, unit and neighbours, all at once, as if it were new.
+
+        A charge that another process makes at this moment comes before, and nothing is changed, or after.
+        """
+        total, rule = wanted_budget(epsilon, delta, rho, composition, final_delta)
+        if total is None:
+            raise InputError("A ledger needs its total: epsilon (with delta if you like) or rho.")
+        named = None if unit is None else plain_text(unit, "unit", empty=False)
+        terms = LedgerTerms(
+            total, rule, named, None if neighbours is None else checked_neighbours(neighbours)
+        )
+
+        def work(execute: Execute) -> None:
+            entries = Entries(self, execute)
+            entries.discard()
+            entries.start(terms)
+
+        self.store.transact(work)
+        self._terms = terms
+        return self
+
+    def remove(self) -> None:
+        """Remove a ledger that has no charge."""
+        self.store.remove(lambda execute: Entries(self, execute).discard())
 
     def __enter__(self) -> Ledger:
         return self
@@ -231,9 +262,8 @@ class Ledger:
 
         For releases that are drawn elsewhere; such a charge is never resumed. See :meth:`attempt` for our own.
         """
-        asked = Ask.of(guarantee, description, mechanism, spec, None)
-        self._upgrade()
-        return self._transact(lambda entries: entries.add(asked))
+        ask = Ask.of(guarantee, description, mechanism, spec, None)
+        return self._write(lambda entries: entries.add(ask))
 
     @contextmanager
     def attempt(
@@ -248,9 +278,10 @@ class Ledger:
     ) -> Generator[Attempt]:
         """Charge, and go through the states of a release.
 
-        In the block: read the data, :meth:`Attempt.draw`, add noise, :meth:`Attempt.seal`. A block that ends before the
-        draw is ``failed`` and stays spent. If the process is interrupted or killed before the draw, there is no outcome,
-        and the same ``request`` takes the charge over at no cost. After the draw and before the seal it is lost.
+        In the block: read the data, :meth:`Attempt.draw`, add noise, :meth:`Attempt.seal`. Whatever ends the block before the
+        seal ends it: the charge is ``failed``, or drawn and lost, stays spent, and an :class:`AttemptError` says so and
+        nothing of what was raised. Only what SIGINT or SIGTERM stopped before the draw, and once what died there, is
+        taken over by the same ``request`` at no cost.
 
         Parameters
         ----------
@@ -264,24 +295,38 @@ class Ledger:
         wait
             Whether to wait while another process works on the request; otherwise :class:`BusyError`.
         """
-        asked = Ask.of(guarantee, description, mechanism, "", request)
-        self._upgrade()
-        key = (self.dataset, asked.request or "")
+        ask = Ask.of(guarantee, description, mechanism, "", request)
+        key = (self.dataset, ask.request or "")
+        if not self.store.ready:
+            self._in_memory(lambda entries: entries.begin(ask, again=again))  # no lock where this is refused
         with (
-            not_nested((self.address, *key)) if asked.request is not None else nullcontext(),
-            self.store.lock("\0".join(key), wait=wait) if asked.request is not None else nullcontext(),
+            not_nested((self.address, *key)) if ask.request is not None else nullcontext(),
+            self.store.lock("\0".join(key), wait=wait) if ask.request is not None else nullcontext(),
         ):
-            charge, resumed = self._transact(lambda entries: entries.begin(asked, again=again))
-            attempt = Attempt(self.store, charge, resumed=resumed)
+            signals, end = Signals(), None
             try:
-                yield attempt
-            except Exception as error:
-                attempt.end(error)
-                raise
-            else:
-                attempt.end(None)
+                turn = self._write(lambda entries: entries.begin(ask, again=again))
+                attempt = Attempt(self.store, turn, signals)
+                if turn.charge.state == "failed":
+                    end = AttemptError(turn.charge, "died")
+                else:
+                    try:
+                        signals.watch()
+                        yield attempt
+                    except BaseException as error:
+                        end = attempt.end(error)
+                    else:
+                        end = attempt.end(None)
+            except BaseException as error:  # nothing was charged
+                end = error
             finally:
-                attempt.close()
+                signals.restore()
+        try:
+            signals.deliver()
+        except BaseException as error:
+            end = error
+        if end is not None:
+            raise_alone(end)
 
     def export(self) -> dict[str, Any]:
         """The whole ledger as plain values, for an archive or a report."""
@@ -300,13 +345,43 @@ class Ledger:
         }
 
     def _transact(self, work: Callable[[Entries], T]) -> T:
-        return self.store.transact(lambda execute: work(Entries(self, execute)))
+        """Look into the ledger, or into the one that its first charge would make."""
+        try:
+            return self.store.transact(lambda execute: work(Entries(self, execute).required()))
+        except MissingError:
+            if self._terms.total is None:
+                raise
+        return self._in_memory(work)
 
-    def _upgrade(self) -> None:
-        """Add the tables of format 2 to a ledger of format 1, before the first charge."""
-        if not self._modern and not self._transact(Entries.modern):
-            self.store.create(lambda _: None)  # no rows to add
-        self._modern = True
+    def _write(self, work: Callable[[Entries], T]) -> T:
+        """Add to the ledger, in one transaction that also makes it if there is none."""
+
+        def inside(execute: Execute) -> T:
+            entries = Entries(self, execute)
+            entries.require_terms(self._terms)
+            return work(entries)
+
+        def made(execute: Execute) -> T:
+            Entries(self, execute).start(self._terms)
+            return inside(execute)
+
+        try:
+            return self.store.transact(inside)
+        except MissingError:
+            if self._terms.total is None:
+                raise
+        self._in_memory(work)  # what is refused leaves nothing behind
+        return self.store.create(made)
+
+    def _in_memory(self, work: Callable[[Entries], T]) -> T:
+        self.store.require_place()
+
+        def made(execute: Execute) -> T:
+            entries = Entries(self, execute, kept=False)
+            entries.start(self._terms)
+            return work(entries)
+
+        return in_memory(made)
 
     def _finish(self, number: int, release: str) -> None:
         row = (self.dataset, number)
@@ -316,7 +391,6 @@ class Ledger:
             execute("INSERT INTO isotone_outcome VALUES (?, ?, 'drawn')", *row)
             execute("INSERT INTO isotone_sealed VALUES (?, ?, ?)", *row, release)
 
-        self._upgrade()
         self.store.transact(work)
 
 

@@ -48,6 +48,11 @@ _MORE = 1 + 2.0**-50  # more than a quotient of any engine is rounded down
 _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
+def _to_its_end(pattern: str) -> str:
+    """The pattern for a whole text. The end of a line is the end of the text to some engines, whichever of six letters follows it."""
+    return pattern.removesuffix("$") + r"\z"
+
+
 def is_readable(dtype: Any) -> bool:
     """Whether every value of this type can be written as text.
 
@@ -143,7 +148,9 @@ def _bounded(above: nw.Expr, below: nw.Expr, otherwise: nw.Expr) -> nw.Expr:
 def _number(column: str, pattern: str, words: Mapping[str, str]) -> nw.Expr:
     """The texts that match a pattern, and for words the number that they stand for. Null for all others."""
     text = nw.col(column).cast(nw.String).str.strip_chars()
-    number = nw.when(text.str.contains(pattern).fill_null(False)).then(text)  # first: most texts are numbers
+    number = nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(
+        text
+    )  # first: most texts are numbers
     for word, meaning in words.items():
         number = number.when(text.str.to_lowercase() == word).then(nw.lit(meaning))
     return number
@@ -184,7 +191,7 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
     sign = ((text >= "+") & (text < ".")) | ((text >= "I") & (text < "J")) | ((text >= "i") & (text < "j"))
     infinite = nw.when(sign).then(text.str.contains(_INFINITE)).otherwise(nw.lit(False))
     return (
-        nw.when(nw.when(point).then(text.str.contains(WHOLE)).otherwise(nw.lit(False)))
+        nw.when(nw.when(point).then(text.str.contains(_to_its_end(WHOLE))).otherwise(nw.lit(False)))
         .then(text.str.replace_all(r"\.0*$", ""))
         .when((text != "") & ~infinite)
         .then(text)

@@ -42,6 +42,7 @@ __all__ = [
     "broken",
     "count_ends",
     "count_records",
+    "read_rows",
     "with_one_option",
     "with_options",
 ]
@@ -307,7 +308,7 @@ def read_records(
     A column of booleans for each element, and the group.
     """
     names = _names(P)
-    rows = (_wide if source.element is None else _long)(source, frame, P, rules, groups)
+    rows = read_rows(source, frame, P, rules, groups)
     if rules.unit is None:
         return rows
     if rules.contributions == 1:
@@ -315,6 +316,13 @@ def read_records(
     said = nw.concat_str(*(nw.when(nw.col(name)).then(nw.lit("1")).otherwise(nw.lit("0")) for name in names))
     group = [nw.col(GROUP).cast(nw.String)] if groups else []
     return at_most(rows, rules.contributions, [said, *group], salt)
+
+
+def read_rows(
+    source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None = None
+) -> Frame:
+    """The rows of units and groups, a column of booleans for each element, before those of a unit are combined."""
+    return (_wide if source.element is None else _long)(source, frame, P, rules, groups)
 
 
 def repaired(records: Frame, P: Poset, rules: RecordRules) -> Frame:

@@ -167,9 +167,12 @@ def open_source(data: Any, roles: Roles) -> Frame:
     if isinstance(data, (str, os.PathLike)):
         data = DataFile(os.fspath(data))
     if isinstance(data, DataFile):
-        wanted: Roles = {**roles, "answer": [*roles.get("answer", ()), *(set(data.types) - set(chosen))]}
-        return _typed(nw.from_native(_open_path(data, wanted)), data.types, chosen)
+        return _typed(nw.from_native(_open_path(data, _with_types(roles, data.types))), data.types, chosen)
     forget()
+    from isotone.reading.connections import DataTable
+
+    if isinstance(data, DataTable):
+        return _typed(open_source(data.open(), _with_types(roles, data.types)), data.types, chosen)
     if nw.dependencies.is_ibis_table(data):
         from isotone.reading.warehouses import beneath_ibis, open_table
 
@@ -205,6 +208,12 @@ def open_source(data: Any, roles: Roles) -> Frame:
     from isotone.reading.frames import table_stream  # here, as it brings Arrow
 
     return nw.from_native(engine_columns(connect().from_arrow(table_stream(_columns_of(frame, chosen)))))
+
+
+def _with_types(roles: Roles, types: Mapping[str, ColumnType]) -> Roles:
+    """The roles, and the columns of declared types that have none."""
+    others = sorted(set(types) - set(column_names(roles)))
+    return {**roles, "answer": [*roles.get("answer", ()), *others]} if others else roles
 
 
 def engine_columns(relation: Any, *, collated: bool = False) -> Any:

@@ -9,6 +9,7 @@ listed is refused before the charge: a type by the catalogue, an operation by co
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ import narwhals as nw
 
 from isotone.errors import InputError
 from isotone.reading.sources import SourceError, no_column
-from isotone.reading.values import BLANKS, text_of
+from isotone.reading.values import BLANKS, cell_text
 
 __all__ = [
     "ENGINES",
@@ -77,17 +78,17 @@ def _postgres() -> Engine:
             f"CASE WHEN {value} >= TIMESTAMP {_FIRST} AND {value} <= TIMESTAMP {_LAST} THEN {text(shown)} END"
         )
 
-    real = f"REGEXP_REPLACE(CAST(CAST(@ AS DOUBLE PRECISION) AS TEXT), '{_EARLY_EXPONENT}', '\\1\\2.\\3')"
     day = "TO_CHAR(@, 'YYYY-MM-DD')"
+    far, low, short = text("'inf'"), text("'-inf'"), "RTRIM(RTRIM(CAST(@ AS TEXT), '0'), '.')"
     columns: dict[Logical, str] = {
         "boolean": "@",
         "integer": "CAST(@ AS BIGINT)",
         "real": "CAST(@ AS DOUBLE PRECISION)",
         "text": f"BTRIM({text('@')}, {_BLANKS})",
         "uuid": text("@"),
-        "decimal": f"CASE WHEN NOT {text('@')} ~ '^-?[0-9.]+$' THEN NULL "
-        f"WHEN @ = TRUNC(@) THEN CASE WHEN ABS(@) < 1e250 THEN {text('TRUNC(@)')} END "
-        f"WHEN ABS(@) >= 1e-300 AND ABS(@) < 1e300 THEN {text(real)} END",
+        "decimal": f"CASE WHEN @ = 'NaN' THEN NULL WHEN ABS(@) >= 1e250 THEN CASE WHEN @ > 0 THEN {far} ELSE {low} END "
+        f"WHEN {text('@')} ~ '^-?[0-9]+$' THEN {text('@')} "
+        f"WHEN {text('@')} ~ '^-?[0-9.]+$' THEN {text(short)} END",
         "date": f"CASE WHEN @ >= DATE '0001-01-01' AND @ <= DATE '9999-12-31' THEN {text(day)} END",
         "moment": moment("@"),
         "instant": moment("(@ AT TIME ZONE 'UTC')", "+00:00"),
@@ -158,6 +159,7 @@ ENGINES: dict[str, Engine] = {
 """The engines that ibis may bring, by its name for them. DuckDB and Spark are asked directly."""
 
 _NEEDS = {
+    "IsNan": ("test for what is not a number", "floats are read with it"),
     "RegexSearch": ("regular expressions", "texts are read with them"),
     "RegexReplace": ("replacement by regular expressions", "texts are read with it"),
     "Translate": ("translation of letters", "words are compared without regard to case with it"),
@@ -297,8 +299,8 @@ def _in_turn(tree: Any) -> Any:
         for source in [x.this for x in select.find_all(sql.From, sql.Join) if x.parent is select]:
             if isinstance(source, sql.Subquery) and not source.alias.startswith("isotone_"):
                 take(source.this)
-                name = sql.to_identifier(source.alias, quoted=True)
-                source.replace(sql.Table(this=name.copy()))
+                name = sql.to_identifier(f"isotone_part_{source.alias}")  # no name of the owner's
+                source.replace(sql.alias_(sql.Table(this=name.copy()), source.alias, quoted=True, table=True))
                 parts.append((name, source.this, source.alias in repeated or None))
 
     take(tree)
@@ -399,8 +401,12 @@ def _replaced(native: Any, backend: Any) -> Any:
                     return _function("isotone_lower", 1, "string")(node.arg.to_expr()).op()
                 return ops.Translate(node.arg, capitals, small)
             case ops.RegexSearch() | ops.RegexReplace() if name in ("postgres", "sqlite"):
-                pattern = node.pattern.value.replace(r"\z", r"\Z")
-                return node.copy(pattern=ops.Literal(pattern, node.pattern.dtype))
+                pattern = ops.Literal(node.pattern.value.replace(r"\z", r"\Z"), node.pattern.dtype)
+                if name == "postgres":
+                    return node.copy(pattern=pattern)
+                arguments = [x.to_expr() for x in (node.arg, pattern, *node.args[2:])]
+                function, returns = _SEARCHES[type(node).__name__]
+                return _function(function, len(arguments), returns)(*arguments).op()
             case ops.Cast(arg, to) if arg.dtype.is_boolean() and to.is_numeric():
                 value = arg.to_expr()
                 return ibis.cases((value, ibis.literal(1, to)), (~value, ibis.literal(0, to))).op()
@@ -471,8 +477,9 @@ def _function(name: str, arguments: int, returns: str) -> Callable[..., Any]:
 
     def one(a: Any) -> Any: ...
     def two(a: Any, b: Any) -> Any: ...
+    def three(a: Any, b: Any, c: Any) -> Any: ...
 
-    call = (one, two)[arguments - 1]
+    call = (one, two, three)[arguments - 1]
     call.__annotations__ = {"return": types.dtype(returns)}
     return ibis.udf.scalar.builtin(call, name=name)
 
@@ -481,24 +488,30 @@ def _register(backend: Any) -> None:
     """Give a connection to SQLite the functions that it lacks. None of them raises."""
     connection = backend.con
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
-    functions: dict[str, Callable[[Any], Any]] = {
-        "isotone_text": lambda digits: text_of(bytes.fromhex(digits).decode(encoding)),
-        "isotone_number": text_of,
+    functions: dict[str, Callable[..., Any]] = {
+        "isotone_text": lambda digits: cell_text(bytes.fromhex(digits).decode(encoding)),
+        "isotone_number": cell_text,
         "isotone_real": float,
         "isotone_lower": lambda text: "".join("i" if x == "\u0130" else x.lower() for x in text),
         "isotone_length": len,
         "isotone_sha256": lambda text: hashlib.sha256(text.encode()).hexdigest(),
+        # Capitals of the alphabet alone are small letters to these, as to other engines.
+        "isotone_search": lambda text, pattern: bool(re.search(pattern, text, re.ASCII)),
+        "isotone_replace": lambda text, pattern, new: re.sub(pattern, new, text, flags=re.ASCII),
     }
     for name, function in functions.items():
-        connection.create_function(name, 1, _total(function), deterministic=True)
+        connection.create_function(name, -1, _total(function), deterministic=True)
 
 
-def _total(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+_SEARCHES = {"RegexSearch": ("isotone_search", "boolean"), "RegexReplace": ("isotone_replace", "string")}
+
+
+def _total(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with None for what it has no value for."""
 
-    def total(value: Any) -> Any:
+    def total(*values: Any) -> Any:
         try:
-            return None if value is None else function(value)
+            return None if None in values else function(*values)
         except Exception:
             return None
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.exclusive import Children, read_children

@@ -23,6 +23,7 @@ from isotone.ledger import Ledger, SealedError
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
+from isotone.privacy.guarantee import Guarantee
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.folder import LARGEST
@@ -32,6 +33,7 @@ from isotone.release.place import Place
 from isotone.release.result import Release, load_release
 from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
+from isotone.silence import silent
 
 __all__ = ["Outcome", "Presentation", "released", "request_id", "run"]
 
@@ -138,11 +140,11 @@ def _drawn(
         mechanism=query.mechanism_name,
         again=again,
     ) as attempt:
-        with committed(), warnings.catch_warnings():
+        with committed(), warnings.catch_warnings(), silent(progress) as tell:
             warnings.simplefilter("ignore")  # the rehearsal has told what is public
-            with watching(progress, 0.2, 0.8, "reading where the data is"):
+            with watching(tell, 0.2, 0.8, "reading where the data is"):
                 statistic = query.read(frame)
-            progress(0.8, "adding noise")
+            tell(0.8, "adding noise")
             attempt.draw()
             stamp = Stamp(attempt.charge.number, attempt.charge.time, ledger.dataset, request or "")
             release = query.publish(query.draw(statistic), stamp)
@@ -173,7 +175,9 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         nobody, more = query.rehearsal(blank(frame), _REHEARSED)
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=presentation.folder is not None and presentation.report)
-            return _require_readable(Path(folder), more)
+            written, sizes = _require_readable(Path(folder), more)
+            _require_guarantee(written, query.guarantee)
+            return sizes
     except IsotoneError:
         raise
     except RecursionError:
@@ -184,14 +188,26 @@ def rehearse(query: Query[Any, Any], frame: Frame, presentation: Presentation) -
         ) from error
 
 
-def _require_readable(folder: Path, more: Mapping[str, int]) -> list[int]:
+def _require_guarantee(written: Release, charged: Guarantee) -> None:
+    """Refuse a release whose manifest, read again, describes a weaker guarantee than is about to be charged."""
+    from isotone.release.kinds import kind_named  # the kinds release through here
+
+    derived = kind_named(written.kind).derived_guarantee(written)
+    if not derived.within(charged):
+        raise InputError(
+            f"The mechanism that the manifest would describe guarantees {derived}, which is less than the {charged} that would "
+            "be charged. This is a fault of isotone: please report it. Nothing was charged."
+        )
+
+
+def _require_readable(folder: Path, more: Mapping[str, int]) -> tuple[Release, list[int]]:
     """Refuse texts and files beyond the limits of those who verify a release, some of them with ``more`` bytes.
 
-    Returns their sizes.
+    Returns the release as it is read, and the sizes.
     """
     sizes: list[int] = []
     try:
-        load_release(folder)
+        written = load_release(folder)
         for file in [folder / "release.csv", folder / "manifest.json"]:
             size = file.stat().st_size + more.get(file.name, 0)
             if size > _FILLED * LARGEST[file.name]:
@@ -206,7 +222,7 @@ def _require_readable(folder: Path, more: Mapping[str, int]) -> list[int]:
             f"A release with these parameters could not be read again: {reason} Use shorter names, or fewer of them. "
             "Nothing was charged."
         ) from None
-    return sizes
+    return written, sizes
 
 
 def _presented(release: Release, place: Place, presentation: Presentation) -> Release:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone.errors import InputError, IsotoneError
+from isotone.errors import DeliveryError, InputError, IsotoneError, LedgerError
 from isotone.ledger.entries import Charge
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, load_release
@@ -111,12 +111,13 @@ class Place:
                 self._sweep(charges(), aside=True)
                 part = own_folder(self.folder.parent, self._prefix, f".{_PART}")
                 self.write(release, part.path)
-            except OSError as error:
-                raise IsotoneError(
-                    f"The release could not be written beside {str(self.folder)!r}: {error.strerror or error}."
+            except (OSError, LedgerError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise DeliveryError(
+                    f"The release could not be written beside {str(self.folder)!r}: {reason}."
                 ) from None
             yield part.path
-        except Exception:
+        except BaseException:
             if part is not None:
                 part.let_go()
                 with suppress(IsotoneError, OSError):
@@ -141,7 +142,7 @@ class Place:
             part.rename(self.folder)
             _sync(self.folder.parent)
         except OSError as error:
-            raise IsotoneError(
+            raise DeliveryError(
                 f"The release is complete in {str(part)!r}, but could not be moved to {str(self.folder)!r}: "
                 f"{error.strerror or error}. {self._repair()}"
             ) from None

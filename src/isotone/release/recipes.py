@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import isotone.counts as counts
-from isotone.counts.choosing import count_mechanism, count_mechanisms
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.count_plan import count_mechanism, count_mechanisms
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import within_reach

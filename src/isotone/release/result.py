@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from isotone.errors import InputError, IsotoneError
+from isotone.errors import DeliveryError, InputError, IsotoneError
 from isotone.lazy import new_axes
 from isotone.order import Poset
 from isotone.privacy.checks import one_of
@@ -150,7 +150,7 @@ class Release(Questions):
             (folder / _REPORT).unlink(missing_ok=True)  # that of another release
             set_time(folder, self.manifest.time)
         except OSError as error:
-            raise IsotoneError(
+            raise DeliveryError(
                 f"The release could not be written to {str(folder)!r}: {error.strerror or error}."
             ) from None
         if report:

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError, create_model, model_validator
 from isotone.errors import InputError, SpecError
 from isotone.privacy.checks import did_you_mean
 from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.reading.connections import DataTable
 from isotone.reading.questions import Answers, Question, book_of
 from isotone.reading.sources import ColumnType, DataFile
 from isotone.release.kinds import KINDS, Kind
@@ -32,8 +33,12 @@ SectionType = TypeVar("SectionType", bound=Section)
 class Data(Section):
     """``[data]``: where the records are and how one is read."""
 
-    path: Text
+    path: Text | None = None
     """The data: .csv, .tsv, .parquet, .jsonl or .arrow; a pattern such as "part-*.parquet" means all that match."""
+    connection: Text | None = None
+    """In place of path, a database: a URL such as "postgresql://reader@host/database" without a password, or "env:NAME" for a URL in the environment."""
+    table: Text | None = None
+    """With connection: the table, with its schema and a point before it if it has one."""
     unit: Text | None = None
     """The column that says whose row it is. Without it every row is one unit; rows without a value are dropped."""
     element: Text | None = None
@@ -77,26 +82,48 @@ class Data(Section):
                 "weights are computed from the data. Release unweighted counts, and weight them afterwards "
                 "with public totals"
             )
+        if (self.path is None) == (self.connection is None):
+            raise ValueError("give path, or connection with table")
+        if (self.connection is None) != (self.table is None):
+            raise ValueError("connection and table go together: the database, and the table in it")
+        if "://" in (self.path or ""):
+            raise ValueError("path is the path of a file; a database is named by connection and table")
+        if self.connection is not None and self.table is not None:
+            try:
+                DataTable(self.connection, self.table)
+            except InputError as error:
+                raise ValueError(str(error)) from None
         if (self.by is None) != (self.groups is None):
             raise ValueError("by and groups go together: the column, and the public list of its values")
         if self.header and isinstance(self.columns, list):
             raise ValueError("a list of columns is for files without a header line: state header = false")
-        self.file(self.path)
+        try:
+            stated = self.file(self.path or "").stated()
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if self.path is None and stated:
+            raise ValueError(f"{next(iter(stated))} is for CSV files, and a database is none")
         return self
 
     def file(self, path: str) -> DataFile:
         """The data at a path, written and typed as stated."""
         names = tuple(self.columns) if isinstance(self.columns, list) else ()
         encoding = "utf-8" if self.encoding is None else self.encoding
-        try:
-            return DataFile(path, self.types, self.separator, encoding, self.header, names, self.newline)
-        except InputError as error:
-            raise ValueError(str(error)) from None
+        return DataFile(path, self.types, self.separator, encoding, self.header, names, self.newline)
 
     @property
     def element_columns(self) -> dict[str, str]:
         """The columns of elements that are not called like them."""
         return {} if isinstance(self.columns, list) else self.columns
+
+    @property
+    def file_path(self) -> str:
+        """The path of the data, for who reads files only."""
+        if self.path is None:
+            raise SpecError(
+                "This spec reads a table of a database. Release it from the command line or from Python."
+            )
+        return self.path
 
     @property
     def answers(self) -> Answers:
@@ -219,9 +246,11 @@ class _SpecHead(Section):
         return self.privacy.unit or self.data.unit or "record"
 
     @property
-    def source(self) -> DataFile:
+    def source(self) -> DataFile | DataTable:
         """The data with the types that are declared for its columns."""
-        return self.data.file(str(self.resolve(self.data.path)))
+        if self.data.connection is None:
+            return self.data.file(str(self.resolve(self.data.file_path)))
+        return DataTable(self.data.connection, self.data.table or "", self.data.types, self.folder)
 
     @property
     def hash(self) -> str:
@@ -232,9 +261,12 @@ class _SpecHead(Section):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What identifies the data in a request. It is the path and the declared types, nothing of the contents."""
-        path = Path(self.resolve(self.data.path)).absolute()
-        return {"path": str(path), "types": dict(self.data.types), **self.source.stated()}
+        """What identifies the data in a request. It is the path or the table and the declared types, nothing of the contents."""
+        source = self.source
+        if isinstance(source, DataTable):
+            return source.identity()
+        path = Path(self.resolve(self.data.file_path)).absolute()
+        return {"path": str(path), "types": dict(self.data.types), **source.stated()}
 
     def head(self) -> dict[str, Any]:
         """What a plan says first."""
@@ -298,9 +330,8 @@ def _explain(error: ValidationError) -> list[str]:
             lines.append(f"  {key}: this entry is missing")
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            shown = (
-                f" (it is {problem['input']!r})" if isinstance(problem["input"], (str, int, float)) else ""
-            )
+            public = isinstance(problem["input"], (str, int, float)) and where[-1:] != ["connection"]
+            shown = f" (it is {problem['input']!r})" if public else ""
             lines.append(f"  {key}: {reason}{shown}")
     return lines
 

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.candidates import Setting
-from isotone.counts.caring import Care
-from isotone.counts.choosing import choose_mechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.objective import Care
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.ledger import Cost
 from isotone.ledger.composition import Composition

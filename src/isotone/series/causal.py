@@ -13,11 +13,9 @@ from typing import Self
 
 import numpy as np
 
-from isotone.counts.ellipse.dense import DenseEllipse, fit_dense, fit_dense_nonnegative
-from isotone.counts.ellipse.order_ellipse import Ellipse
-from isotone.counts.ellipse.strategy_dense import causal_strategy
-from isotone.counts.mechanisms.concentrated import gaussian_guarantee, gaussian_variance
-from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
+from isotone.counts.ellipse import DenseEllipse, fit_dense, fit_dense_nonnegative
+from isotone.counts.mechanism import gaussian_guarantee, gaussian_variance
+from isotone.counts.order_gaussian import Ellipse, OrderGaussianMechanism, causal_strategy
 from isotone.errors import InputError
 from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.knorm import PosetMechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulate import Simulated

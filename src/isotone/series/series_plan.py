@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.sampling.choosing import sampler
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.knorm import PosetMechanism
+from isotone.counts.relaxation import Relaxation
+from isotone.counts.sampler import sampler
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset

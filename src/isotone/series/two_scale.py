@@ -1,6 +1,6 @@
 """Noise on two scales of time: a coarse draw at a few periods, a fine one at every period.
 
-Both draws are those of :class:`~isotone.counts.mechanisms.poset_mechanism.PosetMechanism`, and least squares combine them
+Both draws are those of :class:`~isotone.counts.knorm.PosetMechanism`, and least squares combine them
 before any data exist. One draw over a long product has errors that grow from period to period; the coarse draw ties
 them down.
 """
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.knorm import PosetMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import Simulated

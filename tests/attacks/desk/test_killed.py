@@ -37,7 +37,7 @@ def test_a_release_that_was_killed_while_it_read_goes_on_under_its_charge(client
     here = f"/draft/{next(iter(client.desk.drafts))}"
     id = client.get(f"{here}/release").field("request")
     kill_at("read", tmp_path)
-    assert charges(tmp_path) == [(1, "charged")]
+    assert charges(tmp_path) == [(1, "reading")]
     page = client.get(f"{here}/release")
     assert page.field("request") == id
     assert "Draw again" not in page.text

@@ -17,7 +17,7 @@ def test_two_processes_with_kills_cannot_exceed_the_budget(tmp_path):
 def test_what_is_finished_was_charged_first(tmp_path):
     where, marker = str(tmp_path / "x.ledger"), tmp_path / "released"
     marker.touch()
-    Ledger(where, epsilon=2, dataset="x")
+    Ledger(where, epsilon=2, dataset="x").create()
     crowd = [start(where, "x", "0.3", marker, kill) for kill in (0, 9, 0, 25, 0, 0, 31, 0, 0, 0, 0, 0)]
     for process in crowd:
         process.join()

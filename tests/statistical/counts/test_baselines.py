@@ -13,14 +13,14 @@ from scipy.stats import gamma, norm
 from tests.support.chisquare import FALSE_ALARM, assert_tells, assert_tells_continuous
 from tests.support.effort import draws, off
 
-from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
-from isotone.counts.mechanisms.independent.independent import (
+from isotone.counts.independent import (
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
     GaussianMechanism,
+    HierarchicalMechanism,
     LaplaceMechanism,
 )
-from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+from isotone.counts.knorm import LInfinityMechanism
 from isotone.order import Poset
 from isotone.published.counts import L2Mechanism, LpMechanism
 

@@ -11,11 +11,8 @@ from tests.support.posets import all_posets
 from _published import PublishedSampler
 from isotone import noise
 from isotone.counts import Relaxation
-from isotone.counts.sampling.bipartition_sampler import Sampler
-from isotone.counts.sampling.choosing import build_sampler
-from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.reinsertion import wander
-from isotone.counts.sampling.sources import TableSource
+from isotone.counts.relaxation_tree import wander
+from isotone.counts.sampler import Method, Sampler, TableSource, build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
@@ -104,7 +101,7 @@ PARTLY = Poset(range(6), [(0, 1), (1, 2), (3, 2), (3, 4), (4, 5)])
 
 
 def test_the_partly_relaxed_method_is_uniform_for_the_order_between(monkeypatch):
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     kept = Relaxation.of([(0, 1), (4, 5)], restored=[(1, 2), (3, 4)])
     sampler = build_sampler(PARTLY, kept, no_progress)
     assert sampler.method.name == "partly relaxed"

@@ -17,10 +17,9 @@ from tests.support.tape import follow_all_paths
 
 from isotone import noise
 from isotone.counts import DifferenceBodyMechanism, Relaxation
+from isotone.counts.difference import InterleavedSampler, interleaved_sampler
 from isotone.counts.norm import difference_norms
-from isotone.counts.sampling.interleaved_sampler import InterleavedSampler, interleaved_sampler
-from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.sources import TableSource
+from isotone.counts.sampler import Method, TableSource
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import loosened
 from isotone.privacy.draws import ExactDraws
@@ -90,7 +89,7 @@ def test_released_noise_has_the_law_of_the_difference_body(P):
 
 
 def test_the_compiled_walk_and_rejection_release_the_law_of_the_difference_body(monkeypatch):
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     P = Poset(
         ["walked", *"bcd"], [("walked", "c"), ("b", "c"), ("b", "d")]
     )  # no kept sampler has these names
@@ -111,7 +110,7 @@ def test_cones_that_were_equally_likely_would_be_seen():
 
 @pytest.mark.parametrize("P", [V_AND_POINT, TWO_CHAINS, N_ORDER], ids=str)
 def test_tables_that_are_rounded_coarsely_carry_the_weight_exactly(P, monkeypatch):
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     sampler = InterleavedSampler(P, TableSource(loosened(coarse_tables(P))), Method("exact"))
     law, seen = weights(P), Counter[tuple[tuple[int, ...], tuple[int, ...]]]()
     for _ in range(4_000):

@@ -45,7 +45,7 @@ def test_released_noise_has_the_law_of_the_order(P):
 
 
 def test_the_compiled_walk_releases_the_law_of_the_order(monkeypatch):
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     P = Poset(
         ["compiled", *"bcd"], [("compiled", "c"), ("b", "c"), ("b", "d")]
     )  # no kept sampler has these names
@@ -62,7 +62,7 @@ def test_counts_and_the_number_of_records_together_have_the_law_of_the_order_wit
 
 
 def test_rejection_from_a_relaxed_order_releases_the_law_of_the_order(monkeypatch):
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     m = PosetMechanism(N_ORDER, RATE, relaxation=Relaxation.of([("a", "c"), ("b", "d")]))
     assert m.method.name == "rejection"
     assert_law(N_ORDER, np.array([m.release([0] * 4) for _ in range(DRAWS)]))

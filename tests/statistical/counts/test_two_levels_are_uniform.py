@@ -12,10 +12,8 @@ from tests.support.posets import all_posets
 from tests.unit.counts.test_two_levels import crown, fence
 
 from isotone import noise
-from isotone.counts.sampling.bipartition_sampler import Sampler
-from isotone.counts.sampling.interleaved_sampler import InterleavedSampler
-from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.sources import CoupledSource, seeded
+from isotone.counts.difference import InterleavedSampler
+from isotone.counts.sampler import CoupledSource, Method, Sampler, seeded
 from isotone.order import Poset
 from isotone.order.bipartitions.coupling import Past, TwoLevels
 from isotone.order.bipartitions.extended import draw, loosened, tables

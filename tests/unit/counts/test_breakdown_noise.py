@@ -18,7 +18,7 @@ from isotone.counts import (
     TreeFieldMechanism,
     TreeGaussianMechanism,
 )
-from isotone.counts.breakdowns.cells import read_breakdown
+from isotone.counts.breakdown import read_breakdown
 from isotone.errors import InputError
 from isotone.linear.law import log_concave_reach
 from isotone.noise import rounded_exponential_rows
@@ -95,7 +95,7 @@ def test_intervals_hold_for_the_worst_law_and_are_not_absurd():
     assert log_concave_reach(0.05) < 2.18
     assert log_concave_reach(0.9) > 0.1 * math.sqrt(3)
     mechanism = MarginsMechanism(PosetMechanism(Poset.chain("ab"), "1/8"), FLAT)
-    for half, variance in zip(mechanism.half_widths(0.95), mechanism.variances(), strict=True):
+    for half, variance in zip(mechanism.half_widths(0.95), mechanism.error().variance, strict=True):
         assert np.all(half > 2.16 * np.sqrt(variance))
         assert np.all(half < 2.6 * np.sqrt(variance))
 
@@ -134,7 +134,7 @@ def test_intervals_of_whole_noise_hold_by_enumeration(epsilon):
         ]
     )
     joint = law[:, None, None] * law[:, None] * law
-    for value, half in enumerate(np.concatenate([t.ravel() for t in m.half_widths(0.95)])):
+    for value, half in enumerate(m.half_widths(0.95)):
         a, b, c = weights[:, value]
         noise = a * z[:, None, None] + b * z[:, None] + c * z
         assert joint[np.abs(noise) > half].sum() <= 0.05

@@ -19,19 +19,20 @@ from isotone.counts import (
     plan,
     plan_breakdown,
 )
-from isotone.counts.breakdowns import nested_exact
-from isotone.counts.breakdowns.cells import read_breakdown
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.margin_shares import best_shares
-from isotone.counts.breakdowns.margins_least_squares import (
+from isotone.counts import margins_least_squares as nested_exact
+from isotone.counts.breakdown import read_breakdown
+from isotone.counts.count_plan import Setting
+from isotone.counts.margins import best_shares
+from isotone.counts.margins_least_squares import (
     Components,
     MarginLeastSquares,
+    NestedComponents,
+    NestedLeastSquares,
+    NestedMeans,
     components_of,
     estimator_of,
 )
-from isotone.counts.breakdowns.nested import NestedComponents, NestedMeans
-from isotone.counts.breakdowns.nested_exact import NestedLeastSquares
-from isotone.counts.candidates import Setting
+from isotone.counts.margins_plan import margins_mechanism
 from isotone.errors import InputError
 from isotone.linear.law import log_concave_reach
 from isotone.order import Poset
@@ -168,7 +169,7 @@ def test_a_small_share_of_the_finest_margin_moves_no_large_count(breakdown, leas
     truth = breakdown.tables(np.random.default_rng(0).integers(0, 10**9, (breakdown.cells, 2)))
     for estimate, table in zip(m.estimate(truth), truth, strict=True):
         np.testing.assert_allclose(estimate, table, rtol=0, atol=1e-3)
-    assert all(np.all(np.isfinite(half)) for half in m.half_widths())
+    assert np.all(np.isfinite(m.half_widths()))
 
 
 def test_exact_least_squares_are_left_where_they_take_long(monkeypatch):
@@ -183,10 +184,10 @@ def test_a_breakdown_with_two_trees_is_planned_and_released():
     breakdown = two_trees(PLACES)
     for guarantee in (Guarantee.pure(1), Guarantee.zcdp("1/2")):
         m = margins_mechanism(Setting(Poset.chain("ab")), breakdown, guarantee)
-        released = m.release(np.zeros((breakdown.cells, 2), np.int64))
+        released = m.margins(m.release(np.zeros((breakdown.cells, 2), np.int64)))
         total, *_, cells = released.values
         np.testing.assert_allclose(cells.sum(axis=(0, 1, 2)), total.ravel(), atol=1e-9)
-        assert [t.shape for t in m.half_widths()] == [t.shape for t in released.values]
+        assert [t.shape for t in m.tables(m.half_widths())] == [t.shape for t in released.values]
         equal = MarginsMechanism(m.base, breakdown, shares=[Fraction(1, 7)] * 7)
         assert m.mean_variances().mean() < 1.001 * equal.mean_variances().mean()
 
@@ -280,7 +281,7 @@ def test_replacing_has_half_the_rate():
 
 def test_released_margins_add_up():
     mechanism = MarginsMechanism(PosetMechanism(Poset.chain("ab"), 1), LEVELS)
-    released = mechanism.release(np.ones((LEVELS.cells, 2), np.int64)).values
+    released = mechanism.margins(mechanism.release(np.ones((LEVELS.cells, 2), np.int64))).values
     by = dict(zip(map(LEVELS.label, LEVELS.margins), released, strict=True))
     np.testing.assert_allclose(by["sex × county"].sum(axis=0, keepdims=True), by["county"], atol=1e-8)
     np.testing.assert_allclose(by["county"].sum(axis=1, keepdims=True), by["total"], atol=1e-8)
@@ -298,7 +299,7 @@ def test_intervals_of_rounded_sums_of_whole_noise_hold_by_enumeration(epsilon):
     nodes = np.stack(np.meshgrid(z, z, z, indexing="ij"), axis=-1).reshape(-1, 3).astype(float)
     joint = (law[:, None, None] * law[:, None] * law).ravel()
     noise = np.rint(tree.running_sums(nodes))
-    for value, half in enumerate(m.half_widths(0.95)[0].ravel()):
+    for value, half in enumerate(m.half_widths(0.95)):
         assert joint[np.abs(noise[:, value]) > half].sum() <= 0.05
 
 
@@ -306,7 +307,7 @@ def test_gaussian_trees_have_the_reach_of_log_concave_noise():
     """Sums of whole numbers are no Gaussians, though they are nearly that."""
     tree = Poset.from_mapping({"a": "all", "b": "all"}, children="partition")
     m = MarginsMechanism(TreeGaussianMechanism(tree, rho="1/1000000"), FLAT)
-    for half, variance in zip(m.half_widths(0.95), m.variances(), strict=True):
+    for half, variance in zip(m.half_widths(0.95), m.error().variance, strict=True):
         assert np.all(half > log_concave_reach(0.05) * np.sqrt(variance))
 
 
@@ -429,8 +430,9 @@ def test_the_stated_variance_is_that_of_simulated_releases():
     drawn = mechanism.simulate(800, np.random.default_rng(5))
     stacked = np.concatenate([table.ravel() for table in mechanism.variances()])
     np.testing.assert_array_equal(mechanism.error().variance, stacked)
-    for table, variance, half in zip(drawn, mechanism.variances(), mechanism.half_widths(0.95), strict=True):
-        noise = np.asarray(table)
+    halves = mechanism.tables(mechanism.half_widths(0.95))
+    tables = mechanism.tables(np.asarray(drawn))
+    for noise, variance, half in zip(tables, mechanism.variances(), halves, strict=True):
         np.testing.assert_allclose((noise**2).mean(), variance.mean(), rtol=0.6)
         # true coverage is above 0.96; of 1,600 or more draws, below 0.92 has a probability below 1e-7
         assert (np.abs(noise) <= half).mean() > 0.92

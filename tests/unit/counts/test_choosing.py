@@ -10,13 +10,11 @@ from tests.support.effort import CLOSELY
 from tests.support.posets import all_posets
 
 from isotone.counts import plan
-from isotone.counts.candidates import Setting, candidates
-from isotone.counts.choosing import best_mechanism, choose_mechanism
-from isotone.counts.count_plan import Criterion
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.bounded_poset import BoundedPosetMechanism
-from isotone.counts.mechanisms.order_gaussian import OrderGaussianMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
+from isotone.counts.bounded import BoundedPosetMechanism
+from isotone.counts.count_plan import Criterion, Setting, best_mechanism, candidates, choose_mechanism
+from isotone.counts.knorm import PosetMechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit

@@ -22,11 +22,9 @@ from isotone.counts import (
     LaplaceMechanism,
     PosetMechanism,
 )
-from isotone.counts.bounding import cut_all
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import best_mechanism
+from isotone.counts.count_plan import Setting, best_mechanism
 from isotone.counts.norm import difference_norms, norms
-from isotone.counts.sensitivity import Sensitivity, largest_record
+from isotone.counts.statistic import Sensitivity, cut_all, largest_record
 from isotone.errors import OrderError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee

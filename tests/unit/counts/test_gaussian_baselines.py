@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isotone.counts.mechanisms.independent.independent import DiscreteGaussianMechanism, GaussianMechanism
+from isotone.counts.independent import DiscreteGaussianMechanism, GaussianMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset

@@ -21,10 +21,8 @@ from isotone import noise
 from isotone.audit import audit_exact
 from isotone.audit.exact import _neighbouring_counts
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism, plan
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import choose_mechanism
-from isotone.counts.mechanisms.grouped_difference import LARGEST_STACK
-from isotone.counts.sampling.interleaved_sampler import spans
+from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.difference import LARGEST_STACK, spans
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.building import stacked_copies

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.counts.mechanisms.chain_hierarchy import HierarchicalMechanism
+from isotone.counts.independent import HierarchicalMechanism
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
 from isotone.mechanism import Mechanism

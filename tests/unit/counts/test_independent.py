@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.counts.mechanisms.independent.independent import (
+from isotone.counts.independent import (
     DiscreteLaplaceMechanism,
     GaussianMechanism,
     LaplaceMechanism,

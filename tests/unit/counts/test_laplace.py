@@ -7,7 +7,7 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.mechanisms.independent.independent import DiscreteLaplaceMechanism, LaplaceMechanism
+from isotone.counts.independent import DiscreteLaplaceMechanism, LaplaceMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.simulate import Simulated

@@ -7,10 +7,9 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import choose_mechanism
-from isotone.counts.mechanisms.independent.independent import LaplaceMechanism
-from isotone.counts.mechanisms.l_infinity import LInfinityMechanism
+from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.independent import LaplaceMechanism
+from isotone.counts.knorm import LInfinityMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.exponential import rounded_cube

@@ -12,11 +12,9 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, plan, relative_to
-from isotone.counts.caring import care_weights
 from isotone.counts.consistency import consistent
-from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
-from isotone.counts.hierarchies.node_shares import exact_shares, gaussian_shares
-from isotone.counts.hierarchies.projection import project_tree
+from isotone.counts.hierarchy import exact_shares, gaussian_shares, project_tree, require_hierarchy
+from isotone.counts.objective import care_weights
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares, round_tree
 from isotone.order import Poset

@@ -11,19 +11,23 @@ from tests.support.filters import filters
 from tests.support.isotonic import sparse_poset
 from tests.support.posets import all_posets
 
-from isotone.counts.ellipse.chain_differences import fit_chain_differences
-from isotone.counts.ellipse.chain_ellipse import fit_chain
-from isotone.counts.ellipse.dense import _Family, fit_dense, fit_dense_nonnegative
-from isotone.counts.ellipse.filter_bound import filter_bound
-from isotone.counts.ellipse.forest_bound import forest_bound
-from isotone.counts.ellipse.forest_ellipse import (
+from isotone.counts.ellipse import (
+    _Family,
+    filter_bound,
+    fit_chain,
+    fit_chain_differences,
+    fit_dense,
+    fit_dense_nonnegative,
+)
+from isotone.counts.ellipse_forest import (
     ForestEllipse,
     _elements_below,
     _evaluate,
     _start,
     fit_forest,
+    forest_bound,
+    plant,
 )
-from isotone.counts.ellipse.grove import plant
 from isotone.order import Poset
 
 SURVEY = np.array([-1, 0, 1, 0, -1] + [4] * 6 + [-1] + [11] * 3)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from tests.support.filters import filters
 
-from isotone.counts.ellipse.order_ellipse import shape_of
+from isotone.counts.order_gaussian import shape_of
 from isotone.linear.strategy import Square
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared, sigma_squared_zcdp

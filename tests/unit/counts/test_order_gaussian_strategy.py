@@ -9,9 +9,8 @@ from tests.support.filters import changes, filters
 from tests.support.isotonic import sparse_poset
 from tests.support.posets import all_posets
 
-from isotone.counts.ellipse.order_ellipse import shape_of
-from isotone.counts.ellipse.strategy_dense import exact_gram
-from isotone.counts.ellipse.strategy_forest import plain_strategy
+from isotone.counts.ellipse_forest import plain_strategy
+from isotone.counts.order_gaussian import exact_gram, shape_of
 from isotone.linear.strategy import Square
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours

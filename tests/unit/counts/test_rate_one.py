@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotone.counts import BoundedPosetMechanism, PosetMechanism
-from isotone.counts.sampling.recent import Recent
+from isotone.counts.sampler import Recent
 from isotone.linear.law import LAW_STREAM, upper_draw
 from isotone.noise.public_stream import public_stream
 from isotone.order import Poset

@@ -17,12 +17,13 @@ from isotone.counts import (
     relax,
     sample_extended_bipartition,
 )
-from isotone.counts.mechanisms import k_norm
-from isotone.counts.sampling import choosing, kept_draws, sources
-from isotone.counts.sampling.bipartition_sampler import Sampler
-from isotone.counts.sampling.recent import Recent
-from isotone.counts.sampling.relaxations import restoring
-from isotone.counts.sampling.relaxations.restoring import Worth, missing_pairs
+from isotone.counts import knorm as k_norm
+from isotone.counts import relaxation as kept_draws
+from isotone.counts import relaxation_tree as restoring
+from isotone.counts import sampler as choosing
+from isotone.counts import sampler as sources
+from isotone.counts.relaxation_tree import Worth, missing_pairs
+from isotone.counts.sampler import Recent, Sampler
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
 from isotone.noise.public_stream import public_stream
@@ -304,7 +305,7 @@ def test_dropping_a_relation_never_lowers_the_total_error_but_may_lower_that_of_
 @pytest.fixture
 def slow(monkeypatch):
     """Every draw that is rejected counts as slow, however small the order."""
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     monkeypatch.setattr(sources, "RARE", 1.1)
     monkeypatch.setattr(k_norm, "SECONDS", 0.0)
     monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from tests.support.posets import all_posets
 
-from isotone.counts.sampling.relaxations.relaxation_count import LogCount
-from isotone.counts.sampling.relaxations.relaxation_modules import rows_of, split_module
-from isotone.counts.sampling.relaxations.relaxation_search import put_back, try_pairs
-from isotone.counts.sampling.relaxations.relaxation_tree import fits, fits_with, grow, new_tree
+from isotone.counts.relaxation import LogCount, put_back, try_pairs
+from isotone.counts.relaxation_tree import fits, fits_with, grow, new_tree, rows_of, split_module
 from isotone.order import Poset
 from isotone.order.bipartitions import extended as bipartitions
 from isotone.order.bipartitions.steps import steps

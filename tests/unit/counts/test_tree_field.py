@@ -14,12 +14,11 @@ import pytest
 from scipy.stats import chi2
 
 from isotone.audit.exact import audit_exact
-from isotone.counts import TreeFieldMechanism
-from isotone.counts.caring import cared_error
-from isotone.counts.hierarchies import field_shares, tree_field
-from isotone.counts.hierarchies.field_draws import FieldSampler
-from isotone.counts.hierarchies.field_law import FieldLaw, FieldTypes
-from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
+from isotone.counts import TreeFieldMechanism, tree_field
+from isotone.counts import tree_field as field_shares
+from isotone.counts.hierarchy import require_hierarchy
+from isotone.counts.objective import cared_error
+from isotone.counts.tree_field import FieldLaw, FieldSampler, FieldTypes
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset
 from isotone.privacy.draws import ExactDraws, SeededDraws

@@ -9,11 +9,9 @@ from tests.support.posets import all_posets
 
 from isotone import noise
 from isotone.counts import DifferenceBodyMechanism, PosetMechanism, sample_extended_bipartition
-from isotone.counts.sampling import choosing
-from isotone.counts.sampling.bipartition_sampler import Sampler
-from isotone.counts.sampling.interleaved_sampler import InterleavedSampler
-from isotone.counts.sampling.method import Method
-from isotone.counts.sampling.sources import CoupledSource
+from isotone.counts import sampler as choosing
+from isotone.counts.difference import InterleavedSampler
+from isotone.counts.sampler import CoupledSource, Method, Sampler
 from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.order import Poset

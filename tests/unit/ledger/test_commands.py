@@ -1,12 +1,14 @@
 """The commands about ledgers, on terminals of any kind."""
 
 import io
+import os
+import signal
 import sys
 
 import pytest
 
 from isotone.cli import app
-from isotone.ledger import Ledger, extract_charge, read_extract
+from isotone.ledger import AttemptError, Ledger, extract_charge, read_extract
 from isotone.privacy.guarantee import Guarantee
 
 
@@ -17,10 +19,10 @@ def ledger(tmp_path):
         attempt.draw()
         attempt.seal("hash")
     with pytest.raises(KeyboardInterrupt), made.attempt(Guarantee.pure(1), request="b"):
-        raise KeyboardInterrupt
-    with made.attempt(Guarantee.pure(1), request="c") as attempt:
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(AttemptError), made.attempt(Guarantee.pure(1), request="c") as attempt:
         attempt.draw()
-    with made.attempt(Guarantee.pure(1), request="d"):
+    with pytest.raises(AttemptError), made.attempt(Guarantee.pure(1), request="d"):
         pass
     return made
 
@@ -49,7 +51,7 @@ def test_show_says_which_state_each_charge_is_in(ledger, run, encoding, left):
     ]
     assert states == [
         "sealed",
-        "charged, same request resumes it",
+        "reading, or ended there: spent, same request resumes it",
         "drawn, not sealed: lost",
         "failed before the draw: spent",
     ]
@@ -64,7 +66,7 @@ def test_json_goes_to_any_terminal(ledger, run, command):
 def test_an_extract_is_written_as_it_is(ledger, run, tmp_path):
     assert run("ascii", "extract", ledger.address, 1) == extract_charge(ledger, 1)
     run("ascii", "extract", ledger.address, 2, "--out", tmp_path / "two.json")
-    assert read_extract((tmp_path / "two.json").read_bytes())["charge"]["state"] == "charged"
+    assert read_extract((tmp_path / "two.json").read_bytes())["charge"]["state"] == "reading"
 
 
 def test_a_ledger_is_created_on_an_ascii_terminal(run, tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import sqlite3
-from contextlib import closing
+import os
+import signal
 from fractions import Fraction
 from typing import Any
 
@@ -85,18 +85,12 @@ def test_the_rule_is_fixed_when_a_ledger_is_made(place):
             Ledger(place[0], **where, **other)
 
 
-def test_ledgers_without_a_rule_add(tmp_path):
-    Ledger(tmp_path / "new.ledger", rho=1)
-    old = tmp_path / "old.ledger"
-    Ledger(old, epsilon=2)
-    with closing(sqlite3.connect(old)) as connection:
-        connection.executescript("DROP TABLE isotone_composition")
-    for path in (tmp_path / "new.ledger", old):
-        ledger = Ledger(path)
-        assert ledger.composition == "addition"
-        assert ledger.overall == ledger.budget
-        with pytest.raises(LedgerError, match="cannot pay"):
-            ledger.charge(Guarantee.approximate(1, "1e-9"))
+def test_a_ledger_adds_unless_another_rule_is_asked_for(tmp_path):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=2)
+    assert ledger.composition == "addition"
+    assert ledger.overall == ledger.budget
+    with pytest.raises(LedgerError, match="cannot pay"):
+        ledger.charge(Guarantee.approximate(1, "1e-9"))
     ledger.charge(Guarantee.pure(1))
     ledger.charge(Guarantee.bounded_range("1/2"))
     assert ledger.spent() == Cost(epsilon=Fraction(3, 2))
@@ -118,11 +112,13 @@ def test_the_other_sum_admits_nothing(tmp_path):
 def test_a_charge_is_not_resumed_by_a_guarantee_that_costs_more(tmp_path):
     ledger = Ledger(tmp_path / "a.ledger", **FILTER)
     with pytest.raises(KeyboardInterrupt), ledger.attempt(Guarantee.bounded_range(1), request="r"):
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGINT)
     with pytest.raises(LedgerError, match="another name"), ledger.attempt(Guarantee.pure(1), request="r"):
         pytest.fail("ε²/8 was charged, and ε²/2 would be spent")
     with ledger.attempt(Guarantee.bounded_range(1), request="r") as attempt:
         assert attempt.resumed
+        attempt.draw()
+        attempt.seal("hash")
 
 
 def test_processes_at_once_cannot_pass_a_filter(place, tmp_path):

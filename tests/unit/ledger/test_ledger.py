@@ -7,8 +7,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.ledger_worker import REFUSED, make, start
+from tests.support.ledger_worker import REFUSED, make, start, start_creation, start_removal
+from typer.testing import CliRunner
 
+from isotone.cli import app
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger import Cost, Ledger
 from isotone.ledger.stores import sqlite
@@ -189,13 +191,13 @@ def test_a_missing_ledger_is_not_made_without_a_total(tmp_path):
 
 
 def test_a_ledger_of_another_data_set_is_refused(tmp_path):
-    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021")
+    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021").create()
     with pytest.raises(LedgerError, match="belongs to the data set 'survey 2021'"):
         Ledger(tmp_path / "a.ledger", epsilon=1)
 
 
 def test_a_ledger_file_that_is_only_opened_knows_its_data_set(tmp_path):
-    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021")
+    Ledger(tmp_path / "a.ledger", epsilon=1, dataset="survey 2021").create()
     assert Ledger(tmp_path / "a.ledger").dataset == "survey 2021"
     with pytest.raises(LedgerError, match="belongs to the data set 'survey 2021'"):
         Ledger(tmp_path / "a.ledger", dataset="a")
@@ -224,7 +226,7 @@ def test_a_damaged_ledger_is_refused(tmp_path):
 
 
 def test_a_full_disk_spends_and_releases_nothing(tmp_path, monkeypatch):
-    ledger = Ledger(tmp_path / "a.ledger", epsilon=1)
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=1).create()
 
     class Full(sqlite3.Connection):
         def __init__(self, *args, **kwargs):
@@ -259,3 +261,84 @@ def test_an_address_of_an_unknown_kind_is_refused():
     with pytest.raises(LedgerError, match="not at mysql:") as caught:
         Ledger("mysql://user:secret@somewhere/x", epsilon=1)
     assert "secret" not in str(caught.value)
+
+
+# ---------------------------------------------------------------------------- made by the first charge
+
+
+def test_a_ledger_is_made_by_its_first_charge(place, tmp_path):
+    where, dataset = place
+    ledger = Ledger(where, dataset=dataset, epsilon=2, unit="person")
+    assert (ledger.total, ledger.remaining(), ledger.charges()) == (Cost(Fraction(2)), Cost(Fraction(2)), [])
+    assert ledger.budget.unit == "person"
+    ledger.check(Guarantee.pure(2, unit="person"))
+    for wrong in (Guarantee.pure(3, unit="person"), Guarantee.pure(1, unit="dog"), Guarantee.zcdp(1)):
+        with pytest.raises(LedgerError):
+            ledger.charge(wrong)
+        with pytest.raises(LedgerError), ledger.attempt(wrong, request="r"):
+            pytest.fail("charged")
+    assert list(tmp_path.iterdir()) == []  # a mistake leaves nothing behind, not even a lock
+    with pytest.raises(LedgerError, match=r"no ledger|no data set"):
+        Ledger(where, dataset=dataset)
+    right = Ledger(where, dataset=dataset, epsilon=3)  # and can be mended
+    with right.attempt(Guarantee.pure(3), request="r") as attempt:
+        attempt.draw()
+        attempt.seal("hash")
+    assert Ledger(where, dataset=dataset).total == Cost(Fraction(3))
+    with pytest.raises(LedgerError, match="cannot be changed once it is charged"):
+        ledger.charge(Guarantee.pure(1, unit="person"))  # made meanwhile, with another total
+
+
+def test_a_ledger_without_a_charge_is_changed_or_removed(place, tmp_path):
+    where, dataset = place
+    ledger = make(place, epsilon=2)
+    changed = ledger.change(rho=1, unit="dog", neighbours="replace")
+    assert (changed.total, changed.budget.unit) == (Cost(rho=Fraction(1)), "dog")
+    with pytest.raises(InputError, match="needs its total"):
+        ledger.change(unit="cat")
+    opened = Ledger(where, dataset=dataset)
+    assert opened.budget.neighbours == "replace"
+    opened.remove()
+    assert [p.name for p in tmp_path.iterdir() if "lock" not in p.name] == []
+    for gone in (opened.remove, opened.charges, lambda: opened.charge(Guarantee.pure(1))):
+        with pytest.raises(LedgerError, match=r"no ledger|no data set"):
+            gone()
+    again = make(place, epsilon=1)
+    again.charge(Guarantee.pure("1/2"))
+    for late in (again.remove, lambda: again.change(epsilon=5)):
+        with pytest.raises(LedgerError, match="has charges"):
+            late()
+    assert Ledger(where, dataset=dataset).remaining() == Cost(Fraction(1, 2))
+
+
+def test_a_removal_and_a_charge_at_once_lose_no_charge(place):
+    """Whoever comes second finds the charge, or no ledger; a charge that returned is never gone."""
+    where, dataset = place
+    for turn in range(4):
+        mine = (where if "://" in where else f"{where}{turn}", f"{dataset}{turn}")
+        make(mine, epsilon=1000)
+        crowd = [start_creation(*mine), start_removal(*mine), start_creation(*mine)]
+        for process in crowd:
+            process.join()
+        assert [process.exitcode for process in crowd][::2] == [0, 0]
+        assert len(Ledger(mine[0], dataset=mine[1]).charges()) == 2
+
+
+def test_the_command_changes_what_has_no_charge(tmp_path):
+    path, run = str(tmp_path / "a.ledger"), CliRunner().invoke
+    assert run(app, ["ledger", "create", path, "--epsilon", "20", "--unit", "idd"]).exit_code == 0
+    said = run(app, ["ledger", "change", path, "--epsilon", "2", "--unit", "person"]).output
+    assert "is ε = 2." in said
+    assert "It had no charge, and was ε = 20 before." in said
+    for wrong in ([], ["--remove", "--epsilon", "2"]):
+        assert isinstance(run(app, ["ledger", "change", path, *wrong]).exception, InputError)
+    assert "had no charge and is removed" in run(app, ["ledger", "change", path, "--remove"]).output
+    Ledger(path, epsilon=1).charge(Guarantee.pure(1))
+    assert "has charges" in str(run(app, ["ledger", "change", path, "--remove"]).exception)
+
+
+def test_rows_of_a_charged_data_set_stay_whoever_removes_them(place):
+    ledger = make(place)
+    ledger.charge(Guarantee.pure(1))
+    with pytest.raises(LedgerError, match="never changed or removed"):
+        ledger.store.transact(lambda run: run("DELETE FROM isotone_ledger WHERE dataset = ?", place[1]))

@@ -1,7 +1,11 @@
 """What the databases themselves guarantee: rows that stay, commits that are durable, damage that is seen."""
 
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import threading
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -17,28 +21,41 @@ from isotone.ledger.stores.postgres import PostgresStore
 from isotone.ledger.stores.store import TABLES
 from isotone.privacy.guarantee import Guarantee
 
-FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "ledger_format_1.sql"
 ONE = Guarantee.pure(1)
 VALUES = {
-    "isotone_ledger": "('survey', 'pure', '900', '0', '0', 'add-remove', 'person', 'now')",
+    "isotone_ledger": "('survey', 'pure', '900', '0', '0', 'addition', 'add-remove', 'person', 'now')",
     "isotone_unit": "('survey', 'dog')",
-    "isotone_charge": "('survey', 1, 'now', 'pure', '0', '0', '0', '', '', '')",
-    "isotone_finish": "('survey', 1, 'now', 'forged')",
-    "isotone_composition": "('survey', 'none')",
-    "isotone_request": "('survey', 1, 'forged')",
+    "isotone_charge": "('survey', 1, 'now', 'pure', '0', '0', '0', '', '', '', 'forged')",
+    "isotone_reading": "('survey', 1, 1)",
+    "isotone_ending": "('survey', 1, 1, 'died')",
     "isotone_outcome": "('survey', 1, 'failed')",
     "isotone_sealed": "('survey', 1, 'forged')",
+    "isotone_period": "('survey', 1, 0, 'forged')",
 }
+KEYS = {
+    "isotone_ledger": "dataset",
+    "isotone_unit": "dataset",
+    "isotone_reading": "dataset, number, turn",
+    "isotone_ending": "dataset, number, turn",
+    "isotone_period": "dataset, number, period",
+}
+
+
+def fill(ledger: Ledger) -> Ledger:
+    """Put a row into every table."""
+    with pytest.raises(KeyboardInterrupt), ledger.attempt(ONE, request="r"):
+        os.kill(os.getpid(), signal.SIGINT)
+    with ledger.attempt(ONE, request="r") as attempt:
+        attempt.draw()
+        attempt.seal("hash")
+    row = f"('{ledger.dataset}', 1, 0, '[]')"
+    ledger.store.transact(lambda run: run(f"INSERT INTO isotone_period VALUES {row}"))
+    return ledger
 
 
 def full(path: Path) -> Ledger:
     """A ledger with a row in every table."""
-    ledger = Ledger(path, epsilon=2, dataset="survey")
-    with ledger.attempt(ONE, request="r") as attempt:
-        attempt.draw()
-        attempt.seal("hash")
-    ledger.store.transact(lambda run: run("INSERT INTO isotone_finish VALUES ('survey', 1, 'now', 'hash')"))
-    return ledger
+    return fill(Ledger(path, epsilon=2, dataset="survey"))
 
 
 def rows(ledger: Ledger):
@@ -77,14 +94,9 @@ def test_no_row_of_a_file_can_be_changed_removed_or_replaced(tmp_path, table):
 def test_no_row_of_a_server_can_be_changed_removed_or_replaced(place, table):
     if "://" not in place[0]:
         pytest.skip("this is about PostgreSQL")
-    ledger = make(place)
-    with ledger.attempt(ONE, request="r") as attempt:
-        attempt.draw()
-        attempt.seal("hash")
+    ledger = fill(make(place))
     row = VALUES[table].replace("'survey'", f"'{place[1]}'")
-    key = (
-        "dataset" if "_unit" in table or "_ledger" in table or "_composition" in table else "dataset, number"
-    )
+    key = KEYS.get(table, "dataset, number")
     for statement in (
         f"UPDATE {table} SET dataset = 'x'",
         f"DELETE FROM {table}",
@@ -124,7 +136,7 @@ def test_every_commit_of_a_server_reaches_the_disk(place):
     assert found == ["on", "serializable"]
 
 
-@pytest.mark.parametrize("name", ["isotone_composition", "sqlite_autoindex_isotone_finish_1"])
+@pytest.mark.parametrize("name", ["isotone_ending", "sqlite_autoindex_isotone_sealed_1"])
 def test_damage_in_a_page_that_nobody_reads_is_noticed(tmp_path, name):
     path = tmp_path / "a.ledger"
     full(path)
@@ -155,51 +167,12 @@ def test_rho_and_delta_cannot_be_overspent(place, total, first, second):
     assert len(ledger.charges()) == 1
 
 
-# ---------------------------------------------------------------------------- format 1
-
-
-@pytest.fixture
-def old(tmp_path) -> Path:
-    path = tmp_path / "old.ledger"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(FORMAT_1.read_text(encoding="utf-8"))
-    return path
-
-
-def test_a_ledger_of_the_first_format_opens_and_counts(old):
-    before = old.read_bytes()
-    ledger = Ledger(old)
-    assert ledger.dataset == "survey 2021"
-    assert ledger.spent() == Cost(Fraction(7, 8), Fraction(1, 10**6))
-    assert [(c.state, c.release, c.finished) for c in ledger.charges()] == [
-        ("sealed", "b" * 64, True),
-        ("sealed", "", True),
-        ("charged", None, False),
-    ]
-    assert [c.number for c in ledger.charges() if c.spec == "a" * 64] == [1]
-    assert old.read_bytes() == before  # looking changes nothing
-
-
-def test_a_ledger_of_the_first_format_goes_on_and_resumes_nothing_old(old):
-    ledger = Ledger(old, epsilon=2, delta="1e-5", dataset="survey 2021")
-    half = Guarantee.pure("1/8", unit="person")
-    with ledger.attempt(half, request="c" * 64) as attempt:  # charge 3 may have been drawn
-        assert not attempt.resumed
-        attempt.draw()
-        attempt.seal("hash")
-    with pytest.raises(LedgerError, match="never changed or removed"):
-        ledger.store.transact(
-            lambda run: run("REPLACE INTO isotone_charge SELECT * FROM isotone_charge WHERE number = 1")
-        )
-    assert [c.state for c in Ledger(old).charges()] == ["sealed", "sealed", "charged", "sealed"]
-
-
 def test_a_composition_of_a_later_version_is_refused(tmp_path):
     path = tmp_path / "a.ledger"
-    Ledger(path, epsilon=1)
+    Ledger(path, epsilon=1).create()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
-            "DROP TRIGGER isotone_composition_UPDATE; UPDATE isotone_composition SET rule = 'pld filter'"
+            "DROP TRIGGER isotone_ledger_UPDATE; UPDATE isotone_ledger SET rule = 'pld filter'"
         )
     with pytest.raises(LedgerError, match="'pld filter', which this version does not know"):
         Ledger(path)
@@ -226,7 +199,7 @@ def test_no_password_is_ever_shown(url, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", "SECRET")
     store = PostgresStore(url)
     said = [repr(store)]
-    for ask in (lambda store: store.address, PostgresStore.exists):
+    for ask in (lambda store: store.address, lambda store: store.transact(lambda run: run("SELECT 1"))):
         try:
             said.append(str(ask(store)))
         except LedgerError as error:
@@ -278,12 +251,14 @@ def test_a_disk_without_locks_is_refused_before_the_charge(tmp_path, monkeypatch
 
 def test_a_link_to_a_ledger_has_the_same_lock(tmp_path):
     (tmp_path / "link.ledger").symlink_to(tmp_path / "a.ledger")
-    ledger = Ledger(tmp_path / "link.ledger", epsilon=1, dataset="x")
+    ledger = Ledger(tmp_path / "link.ledger", epsilon=1, dataset="x").create()
     assert (tmp_path / "a.ledger").is_file()
     assert (tmp_path / "link.ledger").is_symlink()
-    with ledger.attempt(ONE, request="r"):
+    with ledger.attempt(ONE, request="r") as attempt:
         assert not (tmp_path / "link.ledger.lock").exists()
         assert (tmp_path / "a.ledger.lock").exists()
+        attempt.draw()
+        attempt.seal("hash")
 
 
 def test_a_lock_file_that_was_removed_meanwhile_is_not_the_lock(tmp_path, monkeypatch):
@@ -303,7 +278,7 @@ def test_a_lock_file_that_was_removed_meanwhile_is_not_the_lock(tmp_path, monkey
 
 
 def test_a_ledger_that_another_process_is_starting_is_not_taken_for_another_one(tmp_path):
-    Ledger(tmp_path / "survey.ledger", epsilon=1)
+    Ledger(tmp_path / "survey.ledger", epsilon=1).create()
     (tmp_path / "survey.ledger").rename(tmp_path / "survey.ledger.new")
     assert open_or_start(tmp_path / "survey.ledger", epsilon=1).remaining() == Cost(Fraction(1))
 
@@ -356,3 +331,146 @@ def test_a_wrong_argument_makes_no_file(tmp_path, monkeypatch, arguments):
     with pytest.raises(InputError):
         Ledger(given.pop("where"), **given)
     assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------------- files, locks and forks
+
+
+def test_a_removed_file_is_never_charged(tmp_path):
+    """Who removes holds the lock of creators until the file is gone, so that no other puts a new data set into it."""
+    path = tmp_path / "a.ledger"
+    ledger, other = Ledger(path, epsilon=1).create(), Ledger(path, epsilon=1)
+    waiting: list[threading.Thread] = []
+
+    def discard(execute):
+        execute("DELETE FROM isotone_ledger")
+
+    true = Path.unlink
+
+    def unlink(self, missing_ok=False):
+        if self == path and not waiting:
+            waiting.append(threading.Thread(target=lambda: other.charge(ONE)))
+            waiting[0].start()
+            waiting[0].join(0.3)  # long enough to charge, were it not for the lock
+        true(self, missing_ok=missing_ok)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink)
+        ledger.store.remove(discard)
+    waiting[0].join()
+    assert len(Ledger(path).charges()) == 1
+
+
+def test_nobody_but_sqlite_opens_the_file(tmp_path, monkeypatch):
+    """To close it once, opened in any other way, lets go of the locks of every thread of the process."""
+    path, opened = tmp_path / "survey.ledger", []
+
+    def told(name, arguments):
+        if name == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)) and armed:
+            opened.append(os.fsdecode(arguments[0]))
+
+    armed: list[bool] = []
+    sys.addaudithook(told)
+    armed.append(True)
+    try:
+        for _ in range(2):
+            ledger = open_or_start(path, epsilon=3)
+            fill(ledger) if not ledger.charges() else ledger.charge(ONE)
+            with pytest.raises(LedgerError, match=r"its folder has 'survey.ledger'"):
+                open_or_start(tmp_path / "other.ledger", epsilon=1)
+        ledger.export()
+    finally:
+        armed.clear()
+    assert [name for name in opened if name.startswith(str(path)) and not name.endswith(".lock")] == []
+    assert any(name.endswith(".lock") for name in opened)  # the hook sees what Python opens
+
+
+def test_a_look_into_the_folder_lets_go_of_no_lock(tmp_path):
+    """A charge is under way in one thread while another looks for ledgers: a second process must not get in between."""
+    path = tmp_path / "survey.ledger"
+    ledger = Ledger(path, epsilon=1).create()
+    inside, looked = threading.Event(), threading.Event()
+
+    def slow(execute):
+        execute("INSERT INTO isotone_unit VALUES ('survey', 'person')")
+        inside.set()
+        assert looked.wait(60)
+
+    charging = threading.Thread(target=lambda: ledger.store.transact(slow))
+    charging.start()
+    assert inside.wait(60)
+    with pytest.raises(LedgerError, match="its folder has"):
+        open_or_start(tmp_path / "other.ledger", epsilon=1)
+    code = f"import sqlite3; sqlite3.connect({str(path)!r}, timeout=0).execute('BEGIN IMMEDIATE')"
+    second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    looked.set()
+    charging.join()
+    assert "database is locked" in second.stderr
+
+
+def test_a_new_ledger_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
+    """The folder is synchronised after the rename: a power cut must not take the ledger of a charge that returned."""
+    steps: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def told_sync(descriptor):
+        sync(descriptor)
+        if os.path.samestat(os.fstat(descriptor), tmp_path.stat()):
+            steps.append("folder")
+
+    def told_rename(self, target):
+        steps.append("rename")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", told_sync)
+    monkeypatch.setattr(Path, "rename", told_rename)
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=1).create()
+    assert steps == ["rename", "folder"]
+    ledger.remove()
+    assert steps == ["rename", "folder", "folder"]
+
+
+def held_elsewhere(path: Path, key: str) -> bool:
+    """Whether another process finds the lock taken."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with locks.file_lock(path, key, wait=False):
+                os._exit(0)
+        except locks.BusyError:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_one_request_that_ends_leaves_the_locks_of_others(tmp_path):
+    """All locks of a process are on one descriptor, which is closed with the last of them only."""
+    path = tmp_path / "a.lock"
+    with locks.file_lock(path, "first", wait=True):
+        with locks.file_lock(path, "second", wait=True):
+            assert held_elsewhere(path, "first")
+            assert held_elsewhere(path, "second")
+        assert held_elsewhere(path, "first")
+        assert not held_elsewhere(path, "second")
+    assert not held_elsewhere(path, "first")
+
+
+def test_a_fork_does_not_believe_to_hold_the_locks_of_its_parent(tmp_path):
+    """In the child the parent's locks are those of another process, to be waited for and not its own."""
+    path = tmp_path / "a.lock"
+    with locks.file_lock(path, "key", wait=True), locks.not_nested(("a", "key")):
+        child = os.fork()
+        if child == 0:
+            code = 0
+            try:
+                with locks.not_nested(("a", "key")):  # the thread of the child has begun nothing
+                    code += 1
+                code += 2 * bool(locks._files)
+                with locks.file_lock(path, "other", wait=False):
+                    code += 4
+                with locks.file_lock(path, "key", wait=False):
+                    code += 8
+            except locks.BusyError:
+                code += 16
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 + 4 + 16
+        assert held_elsewhere(path, "key")

@@ -20,7 +20,7 @@ from isotone.counts import (
     plan,
     relax,
 )
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.order import Poset
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

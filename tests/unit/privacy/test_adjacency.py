@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 
 import isotone.tables as tables
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import best_mechanism, choose_mechanism, count_mechanism, count_mechanisms
+from isotone.counts.count_plan import (
+    Setting,
+    best_mechanism,
+    choose_mechanism,
+    count_mechanism,
+    count_mechanisms,
+)
 from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset

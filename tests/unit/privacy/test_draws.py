@@ -17,17 +17,13 @@ from tests.support import fuzz
 import isotone
 import isotone.counts as counts
 import isotone.tables as tables
-from isotone.counts.hierarchies import measured_tree as measured
-from isotone.counts.hierarchies import tree_field
-from isotone.counts.mechanisms import (
-    additive,
-    chain_hierarchy,
-    grouped_difference,
-    order_gaussian,
-    poset_mechanism,
-)
-from isotone.counts.mechanisms.independent import independent
-from isotone.counts.sampling import choosing
+from isotone.counts import difference as grouped_difference
+from isotone.counts import hierarchy as measured
+from isotone.counts import independent, order_gaussian, tree_field
+from isotone.counts import independent as chain_hierarchy
+from isotone.counts import knorm as poset_mechanism
+from isotone.counts import mechanism as additive
+from isotone.counts import sampler as choosing
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal
 from isotone.noise import Simulated, refuse_simulated

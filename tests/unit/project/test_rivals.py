@@ -18,7 +18,7 @@ from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
-from isotone.counts.hierarchies.hierarchy_tree import require_hierarchy
+from isotone.counts.hierarchy import require_hierarchy
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 

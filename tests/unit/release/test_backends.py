@@ -14,7 +14,7 @@ import pytest
 from tests.support.backends import every_backend
 from tests.support.record_rules import SALT, chosen
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.reading import contributions

@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 import isotone as iso
 from isotone.cli import app
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
-from isotone.counts.breakdowns.cell_law import margins_law
-from isotone.counts.breakdowns.cells import read_breakdown
-from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.breakdown import read_breakdown
+from isotone.counts.margins import MarginsMechanism, margins_law
 from isotone.errors import InputError
 from isotone.release import load_release
 
@@ -33,7 +32,7 @@ PLACES = [(margin, k) for margin, size in enumerate([1, 2, 4, 6]) for k in range
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
     """About 10,000 draws of a law are enough for a test."""
-    monkeypatch.setattr("isotone.counts.breakdowns.cell_law._NUMBERS", 300_000)
+    monkeypatch.setattr("isotone.counts.margins._NUMBERS", 300_000)
 
 
 def mechanism(base: Any = None) -> MarginsMechanism:
@@ -87,7 +86,7 @@ def test_intervals_of_cells_hold_for_real_releases():
     half = np.array([law.half_width(c, 0.95) for c in contrasts])
     hits, short = np.zeros(3, int), np.zeros(3, int)
     for _ in range(200):
-        values = m.release(np.zeros((6, 2), np.int64)).values
+        values = m.margins(m.release(np.zeros((6, 2), np.int64))).values
         off = np.abs(contrasts @ np.concatenate([table.ravel() for table in values]))
         hits += off <= half + 1e-9
         short += off <= half / 3

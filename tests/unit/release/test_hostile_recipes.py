@@ -8,7 +8,7 @@ import pytest
 from tests.support.forgeries import forged
 
 import isotone as iso
-from isotone.counts.sampling import relaxation
+from isotone.counts import relaxation
 from isotone.errors import InputError
 from isotone.order.bipartitions.counting import within_reach
 from isotone.release import manifest as manifests

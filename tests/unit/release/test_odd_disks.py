@@ -37,7 +37,8 @@ def desk(folder: Path, output: str = "out", report: str = "false") -> Path:
 
 
 def states(folder: Path) -> list[str]:
-    return [charge.state for charge in Ledger(folder / "survey.ledger").charges()]
+    path = folder / "survey.ledger"
+    return [charge.state for charge in Ledger(path).charges()] if path.exists() else []
 
 
 def hidden(folder: Path) -> list[str]:
@@ -48,8 +49,8 @@ FULL = [
     ("rehearse", "before", [], "would fail|could not be written|cannot be"),
     ("free", "before", [], "cannot be written"),
     ("free", "after", [], "survey.ledger"),
-    ("read", "before", ["charged"], "survey.ledger.*could not be recorded.*takes it over at no cost"),
-    ("draw", "before", ["charged"], "survey.ledger.*could not be recorded.*takes it over at no cost"),
+    ("read", "before", ["reading"], "could not record that.*process died"),
+    ("draw", "before", ["reading"], "survey.ledger.*could not record that.*process died"),
     ("draw", "after", ["drawn"], "could not be written.*its noise is lost"),
     ("write", "after", ["drawn"], "survey.ledger.*its noise is lost"),
     ("seal", "after", ["sealed"], "saved in.*report could not be made"),

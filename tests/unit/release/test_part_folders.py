@@ -10,7 +10,7 @@ import pytest
 
 import isotone as iso
 from isotone.errors import IsotoneError, LedgerError
-from isotone.ledger.attempt import Attempt
+from isotone.ledger import Attempt, AttemptError
 from isotone.reading.engine import connect
 from isotone.release import load_release, verify
 from isotone.release.place import Place
@@ -47,21 +47,21 @@ def parts(folder):
     return sorted(path.name for path in folder.iterdir() if path.name.startswith(".out"))
 
 
-class Killed(BaseException):
-    """Like a kill, it is not handled; unlike one, the test survives it."""
+def killed(data, ledger, owner, name, *, after=False, **options):
+    """A release whose process ends in a step, or just after it, as a killed one does."""
+    child = os.fork()
+    if child == 0:
+        original = getattr(owner, name)
 
+        def dying(*given):
+            if after:
+                original(*given)
+            os._exit(9)
 
-def kill_in(monkeypatch, owner, name, *, after=False):
-    original = getattr(owner, name)
-
-    def dying(*given):
-        if after:
-            original(*given)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, dying)
-        yield
+        setattr(owner, name, dying)
+        release(data, ledger, **options)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 
 @pytest.mark.parametrize("request_name", [None, "wave"])
@@ -70,8 +70,19 @@ def test_a_seal_that_fails_leaves_no_drawn_values(data, monkeypatch, request_nam
         raise LedgerError("The disk is full.")
 
     monkeypatch.setattr(Attempt, "seal", full)
-    with pytest.raises(LedgerError, match="full"):
+    with pytest.raises(AttemptError, match="not sealed"):
         release(data, ledger_at(data.parent), request=request_name)
+    assert parts(data.parent) == []
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_no_error_leaves_drawn_values(data, monkeypatch, kind):
+    def stop(attempt, release):
+        raise kind
+
+    monkeypatch.setattr(Attempt, "seal", stop)
+    with pytest.raises(AttemptError, match="not sealed"):
+        release(data, ledger_at(data.parent))
     assert parts(data.parent) == []
 
 
@@ -95,12 +106,10 @@ def test_a_seal_whose_answer_is_lost_keeps_the_values(data, monkeypatch):
     assert verify(data.parent / "out").holds
 
 
-def test_unnamed_parts_of_killed_processes_are_swept_and_what_was_sealed_is_kept(data, monkeypatch):
+def test_unnamed_parts_of_killed_processes_are_swept_and_what_was_sealed_is_kept(data):
     ledger = ledger_at(data.parent)
     for after in (False, True):
-        for _ in kill_in(monkeypatch, Attempt, "seal", after=after):
-            with pytest.raises(Killed):
-                release(data, ledger)
+        killed(data, ledger, Attempt, "seal", after=after)
     assert len(parts(data.parent)) == 1  # the second found the first unsealed, and removed it
     release(data, ledger)
     assert parts(data.parent) == []
@@ -109,13 +118,11 @@ def test_unnamed_parts_of_killed_processes_are_swept_and_what_was_sealed_is_kept
     assert kept.manifest.content_hash == ledger.charges()[1].release
 
 
-def test_a_part_that_another_ledger_sealed_is_left_alone(data, monkeypatch):
+def test_a_part_that_another_ledger_sealed_is_left_alone(data):
     """Two ledgers, one request, one folder: what the first has sealed is not the second's to remove."""
     first, second = ledger_at(data.parent), ledger_at(data.parent, "b")
     second.charge(iso.Guarantee.pure(1, unit="person"), "so that the numbers of charges differ")
-    for _ in kill_in(monkeypatch, Place, "publish"):
-        with pytest.raises(Killed):
-            release(data, first, request="wave")
+    killed(data, first, Place, "publish", request="wave")
     release(data, second, request="wave")
     shutil.move(data.parent / "out", data.parent / "of the second")
     stored = release(data, first, request="wave")
@@ -165,7 +172,7 @@ def test_a_release_that_cannot_be_moved_says_what_repairs_it(data, monkeypatch):
     def refuse(self, target):
         raise OSError(13, "Permission denied")
 
-    ledger = ledger_at(data.parent)
+    ledger = ledger_at(data.parent).create()
     monkeypatch.setattr("pathlib.Path.rename", refuse)
     with pytest.raises(IsotoneError, match="by hand"):
         release(data, ledger)

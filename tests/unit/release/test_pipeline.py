@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 import isotone as iso
 from isotone.curves.estimator import ComparisonWarning, charged
 from isotone.errors import InputError
+from isotone.ledger import AttemptError
+from isotone.release import pipeline
 from isotone.release.kinds.counts.query import CountQuery
 from isotone.release.kinds.counts.request import CountRequest
 from isotone.release.kinds.curve.query import CurveQuery
@@ -121,11 +124,44 @@ def test_the_charge_exists_when_reading_starts(ledger, monkeypatch, release, que
 @KINDS
 def test_a_read_that_fails_leaves_the_charge_spent(ledger, monkeypatch, release, query):
     seen = trapped(monkeypatch, query, ledger, fail=True)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(AttemptError):
         release(ledger)
     assert seen == [1]
     assert ledger.remaining().epsilon == 9
     assert not ledger.charges()[0].finished
+
+
+@KINDS
+def test_a_guarantee_weaker_than_the_charge_is_noticed_before_it(ledger, monkeypatch, release, query):
+    """From the manifest that would be written, and not from what the query says of itself."""
+    run = pipeline.run
+
+    def cheaper(asked, **options):
+        assert isinstance(asked, query)
+        return run(replace(asked, guarantee=replace(asked.guarantee, epsilon=Fraction(1, 2))), **options)
+
+    monkeypatch.setattr(pipeline, "run", cheaper)
+    with pytest.raises(InputError, match=r"less than the .*ε = 1/2.*Nothing was charged"):
+        release(ledger)
+    assert ledger.charges() == []
+
+
+@pytest.mark.parametrize("release", [counts, table], ids=["counts", "table"])
+def test_noise_for_fewer_contributions_is_noticed_before_the_charge(ledger, monkeypatch, release):
+    run, once = pipeline.run, []
+
+    def fewer(asked, **options):
+        return run(replace(asked, mechanism=once[0]) if once else _kept(once, asked), **options)
+
+    def _kept(kept, asked):
+        kept.append(asked.mechanism)
+        return asked
+
+    monkeypatch.setattr(pipeline, "run", fewer)
+    release(ledger, contributions=1)
+    with pytest.raises(InputError, match=r"another kind|fewer categories"):
+        release(ledger, contributions=3)
+    assert len(ledger.charges()) == 1
 
 
 @KINDS

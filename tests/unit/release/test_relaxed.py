@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 import isotone as iso
 from isotone.cli import app
 from isotone.counts import PosetMechanism, Relaxation
-from isotone.counts.mechanisms import k_norm
-from isotone.counts.sampling import choosing, kept_draws, sources
-from isotone.counts.sampling.bipartition_sampler import Sampler
-from isotone.counts.sampling.recent import Recent
+from isotone.counts import knorm as k_norm
+from isotone.counts import relaxation as kept_draws
+from isotone.counts import sampler as choosing
+from isotone.counts import sampler as sources
+from isotone.counts.sampler import Recent, Sampler
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.release import load_spec, plan_spec, release_spec, verify
 from isotone.release.kinds.counts import faults
@@ -128,7 +129,7 @@ def test_a_manifest_that_claims_more_relations_than_the_order_has_does_not_hold(
 @pytest.fixture
 def slow(monkeypatch):
     """Every draw that is rejected counts as slow, however small the order."""
-    monkeypatch.setattr("isotone.counts.sampling.bipartition_sampler.is_small", lambda _: False)
+    monkeypatch.setattr("isotone.counts.sampler.is_small", lambda _: False)
     monkeypatch.setattr(sources, "RARE", 1.1)
     monkeypatch.setattr(k_norm, "SECONDS", 0.0)
     monkeypatch.setattr(choosing, "_recent", Recent[Sampler](4))

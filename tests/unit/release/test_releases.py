@@ -12,8 +12,7 @@ from scipy.stats import binom, gamma
 
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
-from isotone.counts.candidates import Setting
-from isotone.counts.choosing import choose_mechanism
+from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.errors import BudgetError, InputError
 from isotone.release import SourceError, verify
 from isotone.release.kinds.counts import query as count_query

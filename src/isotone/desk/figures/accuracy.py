@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.counts import LaplaceMechanism
 from isotone.counts.count_plan import CountPlan, CountRow
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.desk.figures.pictures import guessed_bars, simulated_dots
 from isotone.desk.words import FormError, number
 from isotone.mechanism import Progress, no_progress

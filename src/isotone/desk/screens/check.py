@@ -25,7 +25,7 @@ def check(request: Request) -> Response:
     if request.method == "POST":
         try:
             spec = draft.spec(desk.root)
-            desk.root.file(spec.data.path, spec.folder)
+            desk.root.file(spec.data.file_path, spec.folder)
         except IsotoneError as error:
             problems = lines(error)
         else:

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from isotone.desk.drafts import Draft
 from isotone.desk.jobs import Job, request_of
+from isotone.desk.places import require_inside
 from isotone.desk.root import Root
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
 from isotone.desk.words import FormError, lines
@@ -50,7 +51,7 @@ def release(request: Request) -> Response:
         if form.get("request") != asked.id:
             raise FormError(_CHANGED)
         _require_confirmed(asked.spec, form.get("confirm", ""))
-        desk.root.file(asked.spec.data.path, asked.spec.folder)
+        desk.root.file(asked.spec.data.file_path, asked.spec.folder)
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
 
@@ -79,6 +80,7 @@ def _asked(draft: Draft, root: Root) -> _Submission:
         spec = load_spec(root.file(draft.name))
     except IsotoneError:
         raise FormError("Save the spec first: the review does it.") from None
+    require_inside(spec, root)  # before its hash, which reads public files
     if draft.saved is None or spec.hash != draft.spec(root).hash:
         raise FormError(_CHANGED)
     id, ledger = request_of(spec), root.inside(spec.privacy.ledger, spec.folder)

@@ -38,7 +38,7 @@ def review(request: Request) -> Response:
     def work(_: dict[str, str]) -> Response:
         writable(request)
         spec = draft.save(desk.root)
-        desk.root.file(spec.data.path, spec.folder)
+        desk.root.file(spec.data.file_path, spec.folder)
         return go("draft", draft.id, "release")
 
     def show(problems: Sequence[str]) -> dict[str, Any]:

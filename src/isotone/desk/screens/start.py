@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from isotone.desk.drafts import import_draft, new_draft, open_draft
+from isotone.desk.places import UnnamedError
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
 from isotone.desk.sheets.breakdown import BreakdownSheet
@@ -29,7 +30,7 @@ def begin(request: Request) -> Response:
     desk, form = desk_of(request), fields(request)
     try:
         if form.get("open"):
-            draft = open_draft(form["open"], desk.root)
+            draft = open_draft(form["open"], desk.root, named=form.get("public") == "yes")
             return go("draft", desk.keep(draft).id, "accuracy")
         if form.get("form", "").strip():
             if desk.read_only:
@@ -42,6 +43,8 @@ def begin(request: Request) -> Response:
         if form.get("title", "").strip():
             draft.change("output", title=form["title"].strip())
         return go("draft", desk.keep(draft).id, "what")
+    except UnnamedError as error:
+        return _shown(request, lines(error), error.files)
     except IsotoneError as error:
         return _shown(request, lines(error))
 
@@ -54,7 +57,7 @@ def _asked_for(kind: str, entries: dict[str, Any]) -> dict[str, Any]:
     return {kind if name == order else name: section for name, section in entries.items()}
 
 
-def _shown(request: Request, problems: Sequence[str]) -> Response:
+def _shown(request: Request, problems: Sequence[str], unnamed: Sequence[str] = ()) -> Response:
     desk = desk_of(request)
     specs = [desk.root.shown(path) for path in desk.root.walk("*.toml")]
     return page(
@@ -65,5 +68,6 @@ def _shown(request: Request, problems: Sequence[str]) -> Response:
         sheets=SHEETS,
         specs=specs,
         problems=problems,
+        unnamed=unnamed,
         form=fields(request),
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
+from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.desk.drafts import Draft
 from isotone.desk.figures.accuracy import Goal, budget_for, count_accuracy
 from isotone.desk.figures.pictures import order_picture

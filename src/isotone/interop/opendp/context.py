@@ -18,8 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from opendp import context as opendp_context
 
-from isotone.counts.choosing import count_mechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.count_plan import count_mechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, make_column

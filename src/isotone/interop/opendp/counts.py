@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from opendp.measurements import make_user_measurement
 
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, measure_and_map, require_rows
 from isotone.mechanism import HasTotal

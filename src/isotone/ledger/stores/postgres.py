@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
 from isotone.ledger.stores.locks import busy
-from isotone.ledger.stores.store import ConflictError, Execute, Rows, postgres_schema
+from isotone.ledger.stores.store import TABLES, ConflictError, Execute, Rows, postgres_schema
 
 __all__ = ["PostgresStore"]
 
@@ -50,27 +50,33 @@ class PostgresStore:
         """A server keeps many data sets."""
         return False
 
-    def exists(self) -> bool:
-        """Whether the tables are there."""
-        return self.transact(lambda execute: self.has_table(execute, "isotone_ledger"))
+    @property
+    def ready(self) -> bool:
+        """A lock on a server leaves nothing behind."""
+        return True
 
-    def create(self, work: Callable[[Execute], None]) -> None:
-        """Create what is missing.
+    def has_tables(self, execute: Execute) -> bool:
+        """Whether the tables of a ledger are there."""
+        return execute("SELECT to_regclass(?) IS NOT NULL", TABLES[-1])[0][0]
 
-        Two creators do not disturb each other.
-        """
+    def require_place(self) -> None:
+        """Every server will do; one that cannot be reached says so itself."""
 
-        def build(execute: Execute) -> None:
+    def create(self, work: Callable[[Execute], T]) -> T:
+        """Create what is missing. A role that may only insert can add a data set where the tables are."""
+
+        def build(execute: Execute) -> T:
             execute("SELECT pg_advisory_xact_lock(?)", _CREATION)
-            for statement in postgres_schema():
-                execute(statement)
-            work(execute)
+            if not self.has_tables(execute):
+                for statement in postgres_schema():
+                    execute(statement)
+            return work(execute)
 
-        self.transact(build)
+        return self.transact(build)
 
-    def has_table(self, execute: Execute, name: str) -> bool:
-        """Whether there is a table of this name."""
-        return execute("SELECT to_regclass(?) IS NOT NULL", name)[0][0]
+    def remove(self, work: Callable[[Execute], None]) -> None:
+        """Remove a row. The tables stay, as other data sets are there too."""
+        self.transact(work)
 
     def transact(self, work: Callable[[Execute], T]) -> T:
         """One serialisable transaction."""

@@ -1,4 +1,8 @@
-"""A ledger in one SQLite file."""
+"""A ledger in one SQLite file.
+
+The file is opened by SQLite alone, here. Its locks are POSIX locks, and a process that opens the file by any other way and
+closes it again loses all of them, those of its other threads included: another process could then write over a charge.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,9 @@ from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
 from isotone.ledger.stores.locks import file_lock
-from isotone.ledger.stores.store import ConflictError, Execute, Rows, sqlite_schema
+from isotone.ledger.stores.store import ConflictError, Execute, MissingError, Rows, sqlite_schema
 
-__all__ = ["SqliteStore", "is_ledger_file"]
+__all__ = ["SqliteStore", "in_memory", "is_ledger_file"]
 
 T = TypeVar("T")
 _APPLICATION_ID = 0x49534F54  # "ISOT": marks a SQLite file as a ledger of ours
@@ -47,62 +51,94 @@ class SqliteStore:
         """A file is for one data set."""
         return True
 
-    def exists(self) -> bool:
-        """Whether the file is there."""
+    @property
+    def ready(self) -> bool:
+        """Whether there is a file, beside which a lock file may stand."""
         return self.path.exists()
 
-    def create(self, work: Callable[[Execute], None]) -> None:
-        """Make what is missing.
+    def has_tables(self, execute: Execute) -> bool:
+        """A file that is a ledger has all tables from its first moment."""
+        return True
 
-        A new file is made complete under another name and then renamed, so that a kill leaves a whole ledger or none.
-        Creators wait for each other; who comes second finds the file and adds nothing to it.
-        """
+    def require_place(self) -> None:
+        """Refuse a folder that does not exist."""
         if not self.path.parent.is_dir():
             raise LedgerError(
                 f"The folder {self.path.parent} for the ledger does not exist. Create it first."
             )
 
-        def build(execute: Execute) -> None:
+    def create(self, work: Callable[[Execute], T]) -> T:
+        """Make the file with what ``work`` adds, or run ``work`` in the file that another process made meanwhile.
+
+        A new file is made complete under another name and then renamed, so that a kill leaves a whole ledger or none.
+        Creators wait for each other.
+        """
+        self.require_place()
+
+        def build(execute: Execute) -> T:
             for statement in sqlite_schema():
                 execute(statement)
             execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            work(execute)
+            return work(execute)
 
-        with self.lock("creation", wait=True):
-            if self.exists():
-                self._run(self.path, build, check=True)
-                return
+        with self._creation():
+            if self.path.exists():
+                return self.transact(work)
             target = Path(os.path.realpath(self.path))  # a link to a file that is not there yet stays a link
             unborn = target.with_name(target.name + ".new")
             try:
                 for leftover in (unborn, unborn.with_name(unborn.name + "-journal")):
                     leftover.unlink(missing_ok=True)  # of a creator that was killed: we hold its lock
-                self._run(unborn, build, check=False)
+                result = self._run(_address(unborn, "rwc"), build, check=False)
                 unborn.rename(target)
                 _sync_folder(target.parent)
             except OSError as error:
                 raise LedgerError(
                     f"The ledger {self.path} cannot be made: {error.strerror or error}."
                 ) from error
+            return result
 
-    def has_table(self, execute: Execute, name: str) -> bool:
-        """Whether there is a table of this name."""
-        return bool(execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
+    def remove(self, work: Callable[[Execute], None]) -> None:
+        """Remove the row, then the file.
+
+        Rows of a data set are added to a file under the lock of creators alone, who look for the file anew. So no process
+        that has this one open can charge it after the row is gone.
+        """
+        with self._creation():
+            self.transact(work)
+            target = Path(os.path.realpath(self.path))
+            try:
+                target.unlink()
+                _sync_folder(target.parent)
+            except OSError as error:
+                raise LedgerError(
+                    f"The ledger {self.path} is empty now, but its file cannot be removed: {error.strerror or error}."
+                ) from error
 
     def transact(self, work: Callable[[Execute], T]) -> T:
         """One immediate transaction."""
-        if not self.path.exists():
-            raise LedgerError(f"There is no ledger at {self.path}. Create it with 'isotone ledger create'.")
-        return self._run(self.path, work, check=True)
+        if self.path.exists():
+            try:
+                return self._run(_address(self.path, "rw"), work, check=True)
+            except LedgerError:
+                if self.path.exists():  # otherwise it was removed meanwhile
+                    raise
+        raise MissingError(
+            f"There is no ledger at {self.path}. Give its total budget to create one, for "
+            "example Ledger(path, epsilon=1) or 'isotone ledger create PATH --epsilon 1'."
+        )
+
+    def _creation(self) -> AbstractContextManager[None]:
+        return self.lock("creation", wait=True)
 
     def lock(self, key: str, *, wait: bool) -> AbstractContextManager[None]:
         """A lock in a file beside the ledger."""
         target = os.path.realpath(self.path)  # every name of the ledger leads to one lock
         return file_lock(Path(target + ".lock"), key, wait=wait)
 
-    def _run(self, path: Path, work: Callable[[Execute], T], *, check: bool) -> T:
+    def _run(self, address: str, work: Callable[[Execute], T], *, check: bool) -> T:
         try:
-            with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_SECONDS)) as connection:
+            with contextlib.closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, uri=True)) as connection:
                 connection.isolation_level = None  # we say BEGIN and COMMIT ourselves
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS keeps a cache below fsync
@@ -158,14 +194,35 @@ class SqliteStore:
         return f"The ledger {self.path} could not be used: {message}. Nothing was released."
 
 
+def in_memory(work: Callable[[Execute], T]) -> T:
+    """Run ``work`` in the tables of a ledger that is not made yet. Nothing of it is kept."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+
+        def execute(sql: str, *values: Any) -> Rows:
+            return connection.execute(sql, values).fetchall()
+
+        for statement in sqlite_schema():
+            execute(statement)
+        return work(execute)
+
+
 def is_ledger_file(path: Path) -> bool:
-    """Whether a file says of itself that it is a ledger of ours."""
+    """Whether a file is a ledger of ours, as SQLite says. One that cannot be looked at now, as it is being written, is one."""
     try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError:
+        with contextlib.closing(sqlite3.connect(_address(path, "ro"), timeout=1, uri=True)) as connection:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            return mark == _APPLICATION_ID and bool(
+                connection.execute("SELECT 1 FROM isotone_ledger").fetchone()
+            )
+    except sqlite3.OperationalError as error:
+        return "unable to open" not in str(error) or path.with_name(f"{path.name}-journal").exists()
+    except sqlite3.DatabaseError:
         return False
-    return head[:16] == b"SQLite format 3\0" and head[68:72] == _APPLICATION_ID.to_bytes(4, "big")
+
+
+def _address(path: Path, mode: str) -> str:
+    """A path as SQLite takes it. It makes no file unless the mode says so."""
+    return f"{path.absolute().as_uri()}?mode={mode}"
 
 
 def _sync_folder(folder: Path) -> None:

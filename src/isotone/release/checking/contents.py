@@ -44,7 +44,9 @@ def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
     source = spec.source
     begin = _no_unit(spec) if spec.data.unit is None else _units(spec, source)
-    return DeskReport((*begin, *_lost_lines(source), *_odd_types(source), *spec.kind.check(spec, source)))
+    if isinstance(source, DataFile):
+        begin += [*_lost_lines(source), *_odd_types(source)]
+    return DeskReport((*begin, *spec.kind.check(spec, source)))
 
 
 def _no_unit(spec: Spec) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.breakdowns.margins import MarginsMechanism
 from isotone.counts.consistency import consistent_margins
+from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
 from isotone.release.result import Release, seal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.counts.breakdowns.margins import MarginsMechanism
+from isotone.counts.margins import MarginsMechanism
 from isotone.release.kinds.breakdown.deriving import consistent_columns, measured_tables
 from isotone.release.kinds.breakdown.query import DECIMALS, BreakdownManifest, breakdown_columns, known_errors
 from isotone.release.kinds.counts.asked import question_faults

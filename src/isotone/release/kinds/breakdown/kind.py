@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isotone.audit.exact import audit_count_mechanism, example_of
-from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.breakdowns.margins_plan import plan_margins
+from isotone.counts.margins import MarginsMechanism
+from isotone.counts.margins_plan import plan_margins
 from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress
 from isotone.privacy.checks import truth

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.breakdowns.cells import Breakdown, Margin, read_breakdown
-from isotone.counts.breakdowns.margins import Margins, MarginsMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.breakdown import Breakdown, Margin, read_breakdown
+from isotone.counts.margins import Margins, MarginsMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -160,7 +160,7 @@ class BreakdownQuery(Query[Ints, Margins]):
     def draw(self, statistic: Ints) -> Margins:
         """Noise on every cell of every measured margin, and least squares."""
         try:
-            return self.mechanism.release(statistic)
+            return self.mechanism.margins(self.mechanism.release(statistic))
         except OverflowError:
             raise InputError(TOO_WIDE) from None
 
@@ -234,7 +234,7 @@ def known_errors(mechanism: MarginsMechanism, confidence: float) -> Known:
     """Standard deviations and half-widths of all values."""
     try:
         sd = [np.sqrt(table) for table in mechanism.variances()]
-        half = mechanism.half_widths(confidence)
+        half = mechanism.tables(mechanism.half_widths(confidence))
     except ArithmeticError:  # beyond the range of floats
         raise InputError(TOO_WIDE) from None
     if not all(np.all(table <= WIDEST) for table in sd):

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.breakdowns.cell_law import Cell, margins_law
-from isotone.counts.breakdowns.cells import Breakdown, margin_of
-from isotone.counts.breakdowns.margins import MarginsMechanism
-from isotone.counts.sampling.recent import Recent
+from isotone.counts.breakdown import Breakdown, margin_of
+from isotone.counts.margins import Cell, MarginsMechanism, margins_law
+from isotone.counts.sampler import Recent
 from isotone.errors import InputError
 from isotone.inference.estimates import Estimate
 from isotone.inference.population import Measured, changes, clipped, widened

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from isotone.counts.breakdowns.cells import Breakdown, read_breakdown
+from isotone.counts.breakdown import Breakdown, read_breakdown
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
 from isotone.reading.columns import public_texts

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.poset_mechanism import PosetMechanism
-from isotone.counts.sampling.bipartition_sampler import mean_of_rows
+from isotone.counts.knorm import PosetMechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.sampler import mean_of_rows
 from isotone.errors import InputError
 from isotone.noise.public_stream import public_stream
 from isotone.release.kinds.counts.asked import question_faults

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isotone.audit.exact import audit_count_mechanism, example_of
-from isotone.counts.choosing import count_mechanism, count_mechanisms
-from isotone.counts.count_plan import plan_setting
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
+from isotone.counts.count_plan import count_mechanism, count_mechanisms, plan_setting
+from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.privacy.guarantee import Guarantee, Number

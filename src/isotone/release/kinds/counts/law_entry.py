@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing_extensions import TypedDict
 
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.mechanisms.k_norm import KNormMechanism
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.knorm import KNormMechanism
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 
 __all__ = ["LawEntry", "closed_form", "law_entry"]

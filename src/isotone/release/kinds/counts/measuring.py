@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.recent import Recent
+from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.sampler import Recent
 from isotone.errors import InputError
 from isotone.inference.population import Measured, combined, given_records
 from isotone.linear.law import Law

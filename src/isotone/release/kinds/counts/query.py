@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from isotone.counts.caring import Care
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.objective import Care
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress

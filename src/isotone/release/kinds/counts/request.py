@@ -7,14 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from isotone.counts.breakdowns.choosing import margins_mechanism
-from isotone.counts.breakdowns.margin_shares import importance_of
-from isotone.counts.candidates import Setting
-from isotone.counts.caring import Care
-from isotone.counts.choosing import choose_mechanism
-from isotone.counts.hierarchies.fixed_root import FixedRootMechanism, fixed_root
-from isotone.counts.mechanisms.additive import AdditiveMechanism
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.fixed_root import FixedRootMechanism, fixed_root
+from isotone.counts.margins import importance_of
+from isotone.counts.margins_plan import margins_mechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.objective import Care
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import confidence_level, plain_text, truth, whole_number

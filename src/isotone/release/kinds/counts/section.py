@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import model_validator
 
-from isotone.counts.sampling.relaxation import Relaxation
+from isotone.counts.relaxation import Relaxation
 from isotone.order import Poset
 from isotone.order.exclusive import read_children
 from isotone.reading.questions import implied

@@ -1,1 +1,0 @@
-"""Counts broken down by public attributes, with margins that add up."""

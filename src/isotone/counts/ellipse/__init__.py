@@ -1,4 +1,0 @@
-"""Gaussian noise shaped by an order.
-
-Nearly smallest ellipses, lower bounds for them, and their integer form.
-"""

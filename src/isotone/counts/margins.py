@@ -1,0 +1,542 @@
+"""How the budget is shared between margins, chosen without data.
+
+Noise of share s has precision s² under pure privacy, where epsilons add up, and s where squares add up (zCDP and Gaussian
+noise). The second problem is convex, with a bound for every other choice; the first is not, and is solved from many
+starts that are always the same (docs/theory/breakdowns.md, section 4).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from isotone.array_types import Floats, Ints
+from isotone.counts.breakdown import Breakdown, Margin, margin_of
+from isotone.counts.margins_least_squares import (
+    Components,
+    Estimator,
+    NestedComponents,
+    components_of,
+    estimator_of,
+)
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.errors import InputError
+from isotone.linear.law import LAW_STREAM, Law, gaussian_reach, log_concave_reach, rounding_reach
+from isotone.mechanism import Error
+from isotone.noise.public_stream import public_stream
+from isotone.noise.simulate import Simulated
+from isotone.privacy.checks import Number, confidence_level, exact, one_of, shown
+from isotone.privacy.draws import ExactDraws
+from isotone.privacy.guarantee import Guarantee
+
+__all__ = [
+    "Cell",
+    "MarginShares",
+    "Margins",
+    "MarginsMechanism",
+    "best_shares",
+    "importance_of",
+    "margins_law",
+    "precisions",
+    "require_shares",
+]
+
+
+UNIT = 10_000
+"""Shares are multiples of one over this."""
+
+_STEPS, _TREE_STEPS, _PACE = 400, 60, 0.35
+_MOST_SETS, _RANDOM, _TREE_STARTS = 8, 200, 4
+_CLOSE, _ROUGH = 1e-6, 1e-2
+_LEAST = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class MarginShares:
+    """Shares that add up to 1, and how far the error is above the best for Gaussian noise on margins, if known."""
+
+    shares: tuple[Fraction, ...]
+    gap: float
+
+
+@lru_cache(maxsize=32)
+def best_shares(breakdown: Breakdown, importance: tuple[float, ...], *, squares_add: bool) -> MarginShares:
+    """The shares with the nearly least mean variance over margins, weighted."""
+    if len(breakdown.margins) == 1:
+        return MarginShares((Fraction(1),), 0.0)
+    components, weights = components_of(breakdown), np.array(importance)
+    found, gap = _convex(components, weights, _CLOSE if squares_add else _ROUGH)
+    if not squares_add:
+        found, gap = _pure(components, weights, found), float("nan")
+    return MarginShares(_exact(breakdown, found), gap)
+
+
+def precisions(shares: Sequence[Fraction], *, squares_add: bool) -> Floats:
+    """The precisions of the noise, up to a common factor."""
+    s = np.array([float(share) for share in shares])
+    return s if squares_add else s**2
+
+
+def _convex(components: Components | NestedComponents, weights: Floats, close: float) -> tuple[Floats, float]:
+    """Shares where squares add up, by multiplicative steps, and how far above the best they are at most.
+
+    One over the error is concave and homogeneous in the shares, so the best linear gain bounds it.
+    """
+    s = np.full(weights.size, 1 / weights.size)
+    gap = np.inf
+    for _ in range(5 * _STEPS if components.tree_axis is None else 2 * _TREE_STEPS):
+        value, slope = components.mean_variances(s)
+        gain = -(weights @ slope)
+        gap = float(gain.max() / (weights @ value)) - 1
+        if gap < close:
+            break
+        s = s * np.sqrt(gain)
+        s = np.maximum(s / s.sum(), 1e-12)
+    return s / s.sum(), gap
+
+
+def _pure(components: Components | NestedComponents, weights: Floats, guess: Floats) -> Floats:
+    """Shares where epsilons add up, the best of many descents by multiplicative steps."""
+    k, rng = weights.size, np.random.default_rng(0)
+    starts = [np.full(k, 1 / k), guess]
+    if components.tree_axis is None:
+        # the best shares leave out some margins: begin with each set of them, or with random ones if there are too many
+        chosen = (
+            itertools.product((0.0, 1.0), repeat=k) if k <= _MOST_SETS else rng.integers(0, 2, (_RANDOM, k))
+        )
+        starts += [np.array(some, dtype=float) + 0.01 for some in chosen]
+        starts += list(rng.dirichlet(np.full(k, 0.5), _RANDOM) + 1e-6)
+    else:  # a step is a pass over the levels
+        starts += list(0.05 + np.eye(k))[-_TREE_STARTS:]
+    s = np.array(starts)
+    for _ in range(_STEPS if components.tree_axis is None else _TREE_STEPS):
+        _, gain = _pure_errors(components, weights, s)
+        s = s * (s * gain) ** _PACE
+        s = np.maximum(s / s.sum(axis=1, keepdims=True), 1e-9)
+    errors, _ = _pure_errors(components, weights, s)
+    best = s[np.argmin(errors)]
+    return best / best.sum()
+
+
+def _pure_errors(
+    components: Components | NestedComponents, weights: Floats, s: Floats
+) -> tuple[Floats, Floats]:
+    """The weighted error for each row of shares, and how fast it falls with each precision."""
+    if components.tree_axis is None:
+        spreads, shares = components.closed_form
+        precision, by_component = (s * s) @ shares.T, weights @ spreads
+        return np.sum(by_component / precision, axis=1), (by_component / precision**2) @ shares
+    found = [components.mean_variances(row * row) for row in s]
+    return np.array([weights @ value for value, _ in found]), np.array(
+        [-(weights @ slope) for _, slope in found]
+    )
+
+
+def _exact(breakdown: Breakdown, shares: Floats) -> tuple[Fraction, ...]:
+    """Fractions near the shares whose sum is exactly 1. A margin that no other covers has some."""
+    needed = [
+        not any(other != margin and breakdown.covers(other, margin) for other in breakdown.margins)
+        for margin in breakdown.margins
+    ]
+    units = np.floor(UNIT * shares + 0.5).astype(np.int64)
+    units = np.where(needed, np.maximum(units, 1), units)
+    units[np.argmax(units)] += UNIT - units.sum()
+    exactly = tuple(Fraction(int(unit), UNIT) for unit in units)
+    require_shares(breakdown, exactly)
+    return exactly
+
+
+def require_shares(breakdown: Breakdown, shares: Sequence[Fraction]) -> None:
+    """Refuse shares that do not add up to 1, or leave a margin unknown."""
+    if len(shares) != len(breakdown.margins):
+        raise InputError(f"shares must have one number for each of the {len(breakdown.margins)} margins.")
+    if any(share < 0 for share in shares) or sum(shares, Fraction(0)) != 1:
+        raise InputError(
+            f"The shares of the margins must be 0 or more and add up to 1, not to {sum(shares)}."
+        )
+    measured = [margin for margin, share in zip(breakdown.margins, shares, strict=True) if share]
+    for margin in breakdown.margins:
+        if not any(breakdown.covers(other, margin) for other in measured):
+            raise InputError(
+                f"The margin {breakdown.label(margin)!r} has no share, and no margin with a share contains it."
+            )
+
+
+def importance_of(breakdown: Breakdown, importance: Any) -> Floats:
+    """The weights of the mean variances of the margins.
+
+    ``None`` or "margins": all margins alike; "cells": all cells alike; or weights by margin, 1 where none is given.
+    """
+    margins = breakdown.margins
+    if importance is None or isinstance(importance, str):
+        how = one_of(importance or "margins", "importance", ("margins", "cells"))
+        return np.array([1.0 if how == "margins" else float(np.prod(breakdown.sizes(m))) for m in margins])
+    pairs: Any = list(importance.items()) if isinstance(importance, Mapping) else importance  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        raise InputError(
+            f"importance must be 'margins', 'cells' or a weight for each margin, not {shown(importance)}."
+        )
+    weights = dict.fromkeys(margins, 1.0)
+    for said, weight in pairs:  # pyright: ignore[reportUnknownVariableType]
+        number = exact(weight, "importance")
+        if not _LEAST <= number <= 1 / _LEAST:
+            raise InputError(f"The importance of a margin must be between 1e-9 and 1e9, not {shown(weight)}.")
+        weights[_known(breakdown, said)] = float(number)
+    return np.array([weights[margin] for margin in margins])
+
+
+def _known(breakdown: Breakdown, said: Any) -> Margin:
+    margin = margin_of(breakdown, said)
+    if margin not in breakdown.margins:
+        raise InputError(f"importance names {shown(said)}, which is not among the margins.")
+    return margin
+
+
+# Counts over an order, broken down by public attributes, with margins that add up.
+
+_ROUNDING_PART = 50
+"""One part in so many of the probability outside an interval is for rounding."""
+
+_WHOLE_REACH, _WHOLE_VARIANCE = 1.0, 1 / 3
+"""How near whole noise is to a log-concave number, and how much more variance that has (Lemma 4 of the theory)."""
+
+_SUM_VARIANCE = 1 / 2
+"""The same for the whole numbers of a weighted sum, some of which are Gaussians that were rounded."""
+
+_SQUARE = 10**12
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """The noisy integers of the margins that were measured (else None), and the tables of all margins."""
+
+    measured: list[Ints | None]
+    values: list[Floats]
+
+
+@dataclass(frozen=True, init=False)
+class MarginsMechanism(AdditiveMechanism):
+    """Counts over an order in the cells of several margins, which add up.
+
+    A record is in one cell of each margin. Each cell of a margin with a share s has a draw of its own of ``base`` with a
+    part of the budget: epsilon times s, or, where squares add up (zCDP, Gaussian noise), a variance over s. The shares add
+    up to 1. All margins are then estimated from all noisy integers by least squares (nearly, where several attributes have
+    levels whose nodes are not alike and the limits of section 3 are passed), which is post-processing.
+
+    ``base`` must be for adding or removing a record: a record that is replaced may change its cell, which costs both.
+    ``importance`` says which margins matter: all "margins" alike, all "cells" alike, or weights by margin; the shares
+    are chosen for it without data, unless they are given.
+
+    Guarantee: that of ``base``, for records that are in one cell each (docs/theory/breakdowns.md, section 1).
+    Error: exact, including the rounding of each measured number.
+
+    >>> from isotone.counts import PosetMechanism
+    >>> from isotone.counts.breakdown import read_breakdown
+    >>> from isotone.order import Poset
+    >>> b = read_breakdown(["sex"], {"sex": ["f", "m"]}, ["", "sex"])
+    >>> m = MarginsMechanism(PosetMechanism(Poset.chain("ab"), epsilon=1), b, shares=["1/2", "1/2"])
+    >>> total, by_sex = m.margins(m.release(np.array([[10, 20], [5, 9]]))).values
+    >>> bool(np.allclose(by_sex.sum(axis=0), total[0]))
+    True
+    """
+
+    base: AdditiveMechanism
+    breakdown: Breakdown
+    shares: tuple[Fraction, ...]
+    importance: tuple[float, ...]
+    gap: float = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        base: AdditiveMechanism,
+        breakdown: Breakdown,
+        importance: Any = None,
+        shares: Sequence[Any] | None = None,
+        rho: Number | None = None,
+    ) -> None:
+        """``rho`` is for a base of pure privacy under zCDP. Epsilons are then shared so that their squares add up."""
+        if base.unit.adjacency.units > 1:
+            raise InputError(
+                "The noise of a breakdown must be for add-remove: a unit that is replaced may change its cell."
+            )
+        whole = base.guarantee
+        if rho is not None:
+            whole = Guarantee.zcdp(rho, neighbours=whole.neighbours, unit=whole.unit)
+            if base.guarantee.kind != "pure" or not base.guarantee.within(whole):
+                raise InputError(
+                    f"rho is for a base of pure privacy within it, and this one guarantees {base.guarantee}."
+                )
+        self._settle(base.P, whole, base.contributions, base.max_size)
+        weights = tuple(importance_of(breakdown, importance).tolist())
+        self._set(base=base, breakdown=breakdown, importance=weights)
+        if shares is None:
+            found = best_shares(breakdown, self.importance, squares_add=self.squares_add)
+            self._set(shares=found.shares, gap=found.gap)
+        else:
+            given = tuple(exact(share, "a share") for share in shares)
+            require_shares(breakdown, given)
+            self._set(shares=given, gap=math.nan)
+        assert sum(self.shares, Fraction(0)) == 1
+
+    @property
+    def size(self) -> int:
+        """One number for each element of each cell of each margin."""
+        return sum(math.prod(shape) for shape in self._shapes)
+
+    @property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        return [(*self.breakdown.sizes(margin), len(self.P)) for margin in self.breakdown.margins]
+
+    def tables(self, values: Floats) -> list[Floats]:
+        """Values of all margins (last axis), margin after margin, as a table for each margin."""
+        ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        parts = zip(np.split(values, ends[:-1], axis=-1), self._shapes, strict=True)
+        return [part.reshape(*part.shape[:-1], *shape) for part, shape in parts]
+
+    @cached_property
+    def components(self) -> Components | NestedComponents:
+        """What the margins have in common."""
+        return components_of(self.breakdown)
+
+    @property
+    def squares_add(self) -> bool:
+        """Whether a share is one of ρ, or of a Gaussian's precision, and not of ε."""
+        return self.guarantee.kind == "zcdp" or self.base.guarantee.kind != "pure"
+
+    @cached_property
+    def parts(self) -> list[AdditiveMechanism | None]:
+        """The mechanism for the cells of each margin that is measured."""
+        return [self._part(share) if share else None for share in self.shares]
+
+    def _part(self, share: Fraction) -> AdditiveMechanism:
+        if self.base.guarantee.kind == "pure" and self.squares_add:
+            # rounded down, so that the sum of ε² stays below what ρ allows
+            share = Fraction(math.isqrt(math.floor(share * _SQUARE**2)), _SQUARE)
+        return self.base.part(share)
+
+    @cached_property
+    def fit(self) -> Estimator:
+        """The estimates from the noisy tables."""
+        return estimator_of(self.components, precisions(self.shares, squares_add=self.squares_add))
+
+    def release(self, counts: Ints) -> Ints:
+        """Release the noisy integers of all measured margins, cell after cell, of which :meth:`margins` makes the tables.
+
+        The counts are those of all cells, a row each and a column for each element. Exactly private, from cryptographic
+        bits: each noisy integer is a draw of a mechanism for counts.
+        """
+        rows = np.asarray(counts)
+        if rows.shape != (self.breakdown.cells, len(self.base.P)) or rows.dtype.kind not in "iu":
+            raise InputError(
+                "The counts must be integers, a row for each cell and a column for each element."
+            )
+        tables = zip(self.breakdown.tables(rows.astype(np.int64)), self.parts, strict=True)
+        noisy = [part.release_rows(table.reshape(-1, table.shape[-1])) for table, part in tables if part]
+        return np.concatenate([table.ravel() for table in noisy])
+
+    def margins(self, drawn: Ints) -> Margins:
+        """The noisy integers as tables, and the tables of all margins, which is post-processing."""
+        measured: list[Ints | None] = []
+        for shape, part in zip(self._shapes, self.parts, strict=True):
+            own = math.prod(shape) if part else 0
+            measured.append(drawn[:own].reshape(shape) if part else None)
+            drawn = drawn[own:]
+        return Margins(measured, self.estimate(measured))
+
+    def estimate(self, measured: Sequence[Ints | None]) -> list[Floats]:
+        """The tables of all margins from the noisy integers, which is post-processing."""
+        return self.fit.estimate(measured)
+
+    def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate ``size`` draws of the noise on all values, one per row, for planning only, as they are not private."""
+        drawn = np.empty((size, self.size))
+        for row in drawn:
+            tables = [
+                self._simulated(margin, part, rng)
+                for margin, part in zip(self.breakdown.margins, self.parts, strict=True)
+            ]
+            row[:] = _flat(self.fit.estimate(tables))
+        return Simulated.wrap(drawn)
+
+    def simulate_released(self, size: int, rng: np.random.Generator) -> Simulated:
+        """Simulate the noise on all values, which are not rounded."""
+        return self.simulate_independent(size, rng)
+
+    def _integer_noise(self, draws: ExactDraws) -> Ints:
+        return self.release(np.zeros((self.breakdown.cells, len(self.P)), np.int64))
+
+    def part(self, share: Fraction) -> MarginsMechanism:
+        """Refuse, since a breakdown shares its budget itself."""
+        raise InputError("A breakdown shares its budget between margins, and is no part of another.")
+
+    def _simulated(
+        self, margin: Margin, part: AdditiveMechanism | None, rng: np.random.Generator
+    ) -> Floats | None:
+        if part is None:
+            return None
+        sizes = self.breakdown.sizes(margin)
+        noise = np.asarray(part.simulate_released(math.prod(sizes), rng), dtype=np.float64)
+        return noise.reshape(*sizes, len(self.base.P))
+
+    def error(self) -> Error:
+        """The variance of every value, margin after margin, in the sequence of :meth:`release`."""
+        return Error(_flat(self.variances()), self.base.error().method)
+
+    def variances(self) -> list[Floats]:
+        """The variance of every value, a table for each margin."""
+        noise = [
+            0 if part is None else part.error().variance + part.rounding_variance() for part in self.parts
+        ]
+        return [self._spread(margin, noise) for margin in self.breakdown.margins]
+
+    def mean_variances(self) -> Floats:
+        """The mean variance over cells and elements of each margin."""
+        return np.array([table.mean() for table in self.variances()])
+
+    @property
+    def rounding(self) -> float:
+        """Values are not rounded."""
+        return 0.0
+
+    @property
+    def whole_parts(self) -> None:
+        """Values are no whole numbers."""
+        return None
+
+    def unrounded_half_widths(self, confidence: float = 0.95) -> Floats:
+        """How far each value alone stays from the truth with at least the given probability."""
+        return self.half_widths(confidence)
+
+    def simultaneous_half_width(self, confidence: float = 0.95) -> float:
+        """How far *all* values stay from the truth, at once, with at least the given probability."""
+        return self.unrounded_simultaneous_half_width(confidence)
+
+    def half_widths(self, confidence: float = 0.95) -> Floats:
+        """How far each value alone stays from the truth with at least the given probability."""
+        outside = 1 - confidence_level(confidence)
+        rounding = outside / _ROUNDING_PART
+        whole = self.base.whole_parts is not None  # near a log-concave number of more variance
+        gaussian = self.base.guarantee.kind != "pure" and not whole
+        reach = (gaussian_reach if gaussian else log_concave_reach)(outside - rounding)
+        noise, moved = list[Any](), list[tuple[Any, Any]]()
+        for part in self.parts:
+            weights = 0.0 if part is None else _whole_weights(part)
+            noise.append(0 if part is None else part.error().variance + _more_variance(part) * weights)
+            moved.append((_WHOLE_REACH**2 * weights, 0 if part is None else part.rounding**2))
+        kinds = [self._bounded(each) for each in zip(*moved, strict=True) if any(map(np.any, each))]
+        bound = rounding_reach(rounding / max(len(kinds), 1))
+        return _flat(
+            [
+                reach * np.sqrt(self._spread(margin, noise)) + bound * sum(kind[place] for kind in kinds)
+                for place, margin in enumerate(self.breakdown.margins)
+            ]
+        )
+
+    def _bounded(self, squares: Sequence[Any]) -> list[Floats]:
+        """The root of the sum of squared weights for numbers that are bounded, a table for each margin."""
+        return [np.sqrt(self._spread(margin, squares)) for margin in self.breakdown.margins]
+
+    def _spread(self, margin: Margin, noise: Sequence[Any]) -> Floats:
+        """The variance of every value of a margin, given that of the measured cells of each margin by element."""
+        each = np.array([np.broadcast_to(one, len(self.base.P)) for one in noise], dtype=np.float64)
+        return self.fit.spread(margin, each)
+
+    def __str__(self) -> str:
+        margins = ", ".join(self.breakdown.label(margin) for margin in self.breakdown.margins)
+        return f"MarginsMechanism of {type(self.base).__name__} over {margins}, {self.guarantee}"
+
+
+def _flat(tables: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.ravel(table) for table in tables])
+
+
+def _whole_weights(part: AdditiveMechanism) -> Any:
+    """The most that the squared weights of the whole numbers in the noise on a count add up to."""
+    parts = part.whole_parts
+    if parts is None:
+        return 0.0
+    variance = part.error().variance
+    return np.divide(variance, parts, out=np.ones_like(variance), where=np.asarray(parts) > 0)
+
+
+def _more_variance(part: AdditiveMechanism) -> float:
+    return _WHOLE_VARIANCE if part.rounding == 0 else _SUM_VARIANCE
+
+
+# The law of the noise on cells of a breakdown. Draws of the noise on all measured cells, through least squares.
+#
+# Least squares mixes cells and never elements: it is a matrix over cells times the identity over elements. So the noise on
+# the elements of some cells is the same combination of independent draws that the values are (docs/theory/inference.md,
+# section 1).
+
+Cell = tuple[int, int]
+"""The place of a margin, and that of a cell in its table."""
+
+_NUMBERS, _FEWEST, _SCALES, _MOST = 6_000_000, 400, 400, 60_000_000
+"""A law draws about so many numbers in all; it has at least so many draws; so many for scales; and no more numbers than that."""
+
+_SLOW = 5_000
+"""Noise whose own law has fewer draws takes long to draw."""
+
+_CHUNK = 1_000_000
+
+
+def margins_law(mechanism: MarginsMechanism, cells: Sequence[Cell], stream: str = "") -> Law:
+    """The law of the noise on the values of some cells, the elements of the first cell before those of the next.
+
+    Laws of different ``stream`` are independent of each other: those of different releases.
+    """
+    size = _draws(mechanism)
+    rows = _simulated(mechanism, cells, size, f"{LAW_STREAM} cells {stream}")
+    return Law(rows, _simulated(mechanism, cells, _SCALES, f"{LAW_STREAM} scales of cells {stream}"))
+
+
+def _measured(mechanism: MarginsMechanism) -> int:
+    """How many noisy integers there are."""
+    breakdown = mechanism.breakdown
+    cells = [
+        math.prod(breakdown.sizes(m)) for m, s in zip(breakdown.margins, mechanism.shares, strict=True) if s
+    ]
+    return sum(cells) * len(mechanism.base.P)
+
+
+def _draws(mechanism: MarginsMechanism) -> int:
+    """How many draws the law has, a public number."""
+    numbers, most = _measured(mechanism), mechanism.base.law_draws
+    if most < _SLOW or numbers * _FEWEST > _MOST:
+        raise InputError(
+            "The law of figures derived from this breakdown would take too long to draw: it has "
+            f"{numbers:,} noisy numbers. Its columns low and high hold for each value alone."
+        )
+    return min(most, max(_FEWEST, _NUMBERS // numbers))
+
+
+def _simulated(mechanism: MarginsMechanism, cells: Sequence[Cell], size: int, label: str) -> Floats:
+    """Independent draws of the noise on the values of the cells, a row each."""
+    n, rng = len(mechanism.base.P), public_stream(label)
+    result = np.empty((size, len(cells) * n))
+    step = max(1, _CHUNK // _measured(mechanism))
+    for start in range(0, size, step):
+        rows = result[start : start + step]
+        tables: list[Floats | None] = []
+        for margin, part in zip(mechanism.breakdown.margins, mechanism.parts, strict=True):
+            if part is None:
+                tables.append(None)
+                continue
+            sizes = mechanism.breakdown.sizes(margin)
+            noise = np.asarray(part.simulate_released(len(rows) * math.prod(sizes), rng), dtype=np.float64)
+            # to least squares a draw is one more element
+            drawn = np.moveaxis(noise.reshape(len(rows), *sizes, n), 0, -2)
+            tables.append(drawn.reshape(*sizes, len(rows) * n))
+        found = mechanism.fit.estimate(tables)
+        for k, (margin, cell) in enumerate(cells):
+            own = found[margin].reshape(-1, len(rows), n)[cell]
+            rows[:, k * n : (k + 1) * n] = own
+    return result

@@ -1,1 +1,0 @@
-"""Mechanisms for counts, one file each, with the base class they share."""

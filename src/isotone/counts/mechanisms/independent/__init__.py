@@ -1,1 +1,0 @@
-"""Mechanisms whose noise is independent from count to count."""

@@ -1,0 +1,275 @@
+"""The register of a series: what each unit has reached so far.
+
+At the close of a period a unit's line becomes the union of what it was and of what the unit's rows show now, closed
+upward. Dates of events are not used, and nothing is ever taken back: whatever becomes of the rows, a unit's history is
+a growing sequence of filters, and depends on that unit's rows alone (docs/theory/series.md, section 1).
+
+Lines are named by a keyed hash of the unit. The register is as sensitive as the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from isotone.array_types import Ints
+from isotone.errors import InputError
+from isotone.noise.bits import random_bits
+from isotone.order import Poset
+from isotone.order.closure import Options
+from isotone.reading.columns import ColumnRule, as_text
+from isotone.reading.contributions import GROUP, UNIT, Groups
+from isotone.reading.engine import connect
+from isotone.reading.operations import totals
+from isotone.reading.records import RecordRules, RecordSource, read_rows, with_options
+from isotone.reading.sources import Frame, SourceError, collect
+
+__all__ = ["HistoryRules", "Register", "random_key"]
+
+RECORD = "isotone_record"
+_LINE, _KEY, _ROWS = "isotone_line", "isotone_key", "isotone_rows"
+
+
+def random_key() -> bytes:
+    """32 bytes from cryptographic bits."""
+    return random_bits(256).to_bytes(32, "big")
+
+
+@dataclass(frozen=True)
+class HistoryRules(RecordRules):
+    """How rows become histories.
+
+    With ``contributions=k`` above 1 ``record`` names the column of a stable key: the first k keys seen of a unit stay.
+    """
+
+    record: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit is None:
+            raise InputError(
+                "A series needs unit=: the column that says whose rows belong together over time."
+            )
+        if self.max_size is not None:
+            raise InputError(
+                "max_size has no meaning in a series: to cut a history that grows can make it shrink."
+            )
+        if (self.on_violation, self.on_conflict) != ("close", "first"):
+            raise InputError(
+                "A series closes every record upward and keeps the first option: leave out on_violation and on_conflict."
+            )
+        if (self.contributions > 1) != (self.record is not None):
+            raise InputError(
+                "contributions above 1 needs record=, the column of a stable key of each of a unit's histories, and the "
+                "other way round: the first keys seen stay."
+            )
+
+    @property
+    def unit_columns(self) -> list[str]:
+        """The columns that name the unit and its record."""
+        return [name for name in (self.unit, self.record) if name is not None]
+
+    def unit_keys(self) -> dict[str, ColumnRule]:
+        """How the unit of a row is read, and its record."""
+        keys = super().unit_keys()
+        return keys if self.record is None else {**keys, RECORD: ColumnRule(as_text, self.record)}
+
+
+@dataclass(frozen=True)
+class Register:
+    """The rule by which a register grows. The file it is in is given to each call."""
+
+    P: Poset
+    rules: HistoryRules
+    groups: Groups | None
+    key: bytes
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the elements."""
+        return [f"isotone_{i}" for i in range(len(self.P))]
+
+    def grown(self, source: RecordSource, frame: Frame, old: Path | None, new: Path) -> Ints:
+        """Write what was reached so far to ``new``, and return its counts, a row for each group.
+
+        ``old`` is the register of the last closed period, None before the first one. Whatever fails quotes no contents.
+        """
+        try:
+            rows = read_rows(source, frame, self.P, self.rules, self.groups)
+            named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
+            engine = self._engine(rows.with_columns(named.alias(UNIT)))
+            engine.write(self._query(engine, old), new)
+            written = engine.read(new)
+        except InputError:
+            raise
+        except Exception:
+            written = None
+        if written is None:  # outside, so that not even a debugger's chain of errors quotes contents
+            raise SourceError(
+                "The data could not be read to its end. Nothing was shown, and the series stands as it was."
+            )
+        return self._counts(written)
+
+    def _counts(self, lines: Frame) -> Ints:
+        records = with_options(lines, self.P, self.names) if self.P.choices else lines
+        found = collect(totals(records, self.names, _ROWS, GROUP))
+        counts = np.zeros((self.groups.size if self.groups else 1, len(self.P)), np.int64)
+        for column, name in enumerate(self.names):
+            counts[[int(g) for g in found[GROUP]], column] = [int(number or 0) for number in found[name]]
+        return counts
+
+    def erase(self, unit: str, old: Path, new: Path) -> None:
+        """Write the register to ``new`` with the lines of a unit frozen under random names.
+
+        ``unit`` is the unit as rows name it. The lines keep counting; if the unit comes back it is somebody else.
+        """
+        engine = _Local(connect().sql("SELECT 0"))
+        token, other = hmac.new(self.key, unit.encode(), hashlib.sha256).hexdigest(), random_key().hex()
+        frozen = f"CASE WHEN {_LINE} = unhex('{token}') THEN unhex('{other}') ELSE {_LINE} END AS {_LINE}"
+        engine.write(f"SELECT * REPLACE ({frozen}) FROM ({engine.lines(old)})", new)
+
+    def _engine(self, rows: Frame) -> _Local | _Cluster:
+        """Where the register is joined: on the cluster that has the data, otherwise here."""
+        native: Any = rows.to_native()
+        if rows.implementation.is_spark_like():
+            return _Cluster(native)
+        if rows.implementation.is_duckdb():
+            return _Local(native)
+        batches = native.to_pyarrow_batches() if rows.implementation.is_ibis() else rows.collect("pyarrow")
+        arrow = batches if rows.implementation.is_ibis() else batches.to_native()
+        return _Local(connect().from_arrow(arrow))
+
+    def _query(self, engine: _Local | _Cluster, old: Path | None) -> str:
+        """The lines of the new register, from the rows and the register of the last period."""
+        names, leq, keyed = self.names, self.P.leq_matrix(), self.rules.record is not None
+        unit, record = (f"CAST({text} AS {engine.text})" for text in (UNIT, RECORD if keyed else "''"))
+        seen = [
+            f"{engine.hmac(self.key, unit)} AS {_LINE}",
+            f"{engine.hmac(self.key, record)} AS {_KEY}",
+            f"CAST({f'min({GROUP})' if self.groups else '0'} AS INTEGER) AS {GROUP}",
+        ]
+        for i, name in enumerate(names):
+            below = " OR ".join(names[j] for j in np.flatnonzero(leq[:, i]))
+            seen.append(f"bool_or({below}) AS {name}")
+        both = [f"coalesce(old.{name}, new.{name}) AS {name}" for name in (_LINE, _KEY, GROUP)]
+        both.append(f"old.{_LINE} IS NOT NULL AS known")
+        for side in ("old", "new"):
+            both += [f"coalesce({side}.{name}, false) AS {side}_{name}" for name in names]
+        nobody = ", ".join(
+            [
+                f"unhex('00') AS {_LINE}",
+                f"unhex('00') AS {_KEY}",
+                f"0 AS {GROUP}",
+                *(f"false AS {x}" for x in names),
+            ]
+        )
+        same = " AND ".join(f"old.{name} = new.{name}" for name in (_LINE, _KEY))
+        whose = f" WHERE {UNIT} IS NOT NULL" + (f" AND {RECORD} IS NOT NULL" if keyed else "")
+        parts = [
+            f"register AS ({engine.lines(old) if old else f'SELECT {nobody} WHERE 1 = 0'})",
+            f"seen AS (SELECT {', '.join(seen)} FROM {_ROWS}{whose} GROUP BY 1, 2)",
+            f"both_sides AS (SELECT {', '.join(both)} FROM register old FULL OUTER JOIN seen new ON {same})",
+        ]
+        kept, lines = "both_sides", [_LINE, _KEY, GROUP]
+        if keyed:  # the first keys seen stay, those seen together by their keyed hash
+            held = f"sum(CAST(known AS INTEGER)) OVER (PARTITION BY {_LINE}) AS held"
+            place = f"row_number() OVER (PARTITION BY {_LINE}, known ORDER BY {_KEY}) AS place"
+            parts.append(f"ranked AS (SELECT *, {held}, {place} FROM both_sides)")
+            kept = f"ranked WHERE known OR place <= {self.rules.contributions} - held"
+        lines += [f"old_{x} OR ({fits}) AS {x}" for x, fits in zip(names, self._fitting(), strict=True)]
+        return f"WITH {', '.join(parts)} SELECT {', '.join(lines)} FROM {kept}"
+
+    def _fitting(self) -> list[str]:
+        """For each element what of the rows joins the line: nothing of an option where another one was seen first."""
+        place = dict(zip(self.P.elements, self.names, strict=True))
+        allowed: dict[Any, str] = {}
+        for choice in self.P.choices:
+            options = [place[option] for option in choice.options]
+            any_old = " OR ".join(f"old_{name}" for name in options)
+            for i, option in enumerate(choice.options):
+                earlier = "".join(f" AND NOT new_{name}" for name in options[:i])
+                first = f"(NOT ({any_old}) AND new_{place[option]}{earlier})"
+                allowed[option] = f"(old_{place[option]} OR {first})"
+        options_of = Options.of(self.P) if self.P.choices else None
+        fitting: list[str] = []
+        for x, name in place.items():
+            conditions = [f"new_{name}"]
+            option = options_of.nearest[x] if options_of else None
+            while options_of is not None and option is not None:
+                conditions.append(allowed[option])
+                option = options_of.enclosing[option]
+            fitting.append(" AND ".join(conditions))
+        return fitting
+
+
+def _hmac(key: bytes, text: str, digest: str) -> str:
+    """HMAC-SHA-256 of bytes as an expression; ``digest`` is the hexadecimal SHA-256 of two joined parts."""
+    padded = key.ljust(64, b"\0")
+    inner, outer = (bytes(byte ^ pad for byte in padded).hex() for pad in (0x36, 0x5C))
+    inside = digest.format(f"unhex('{inner}')", text)
+    return "unhex(" + digest.format(f"unhex('{outer}')", f"unhex({inside})") + ")"
+
+
+class _Local:
+    """The embedded engine. What does not fit into memory is spilled to a folder of this process."""
+
+    text = "VARCHAR"
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def hmac(self, key: bytes, text: str) -> str:
+        return _hmac(key, f"encode({text})", "sha256({} || {})")
+
+    def lines(self, path: Path) -> str:
+        name = str(path).replace("'", "''")
+        return f"SELECT * FROM read_parquet('{name}')"
+
+    def write(self, query: str, new: Path) -> None:
+        self.rows.query(_ROWS, query).write_parquet(str(new), compression="zstd")
+        new.chmod(0o600)
+        _sync(new)
+
+    def read(self, path: Path) -> Frame:
+        return nw.from_native(self.rows.query(_ROWS, self.lines(path)))
+
+
+class _Cluster:
+    """Spark, with the register in a folder that every machine of the cluster sees."""
+
+    text = "STRING"
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def hmac(self, key: bytes, text: str) -> str:
+        return _hmac(key, f"encode({text}, 'UTF-8')", "sha2(concat({}, {}), 256)")
+
+    def lines(self, path: Path) -> str:
+        return f"SELECT * FROM parquet.`{path}`"
+
+    def write(self, query: str, new: Path) -> None:
+        self.rows.createOrReplaceTempView(_ROWS)
+        self.rows.sparkSession.sql(query).write.parquet(str(new))
+        for file in new.glob("*"):
+            _sync(file)
+        _sync(new)
+
+    def read(self, path: Path) -> Frame:
+        return nw.from_native(self.rows.sparkSession.read.parquet(str(path)))
+
+
+def _sync(path: Path) -> None:
+    """Make a file or the entries of a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,329 @@
+"""An open series: its noise, its register and what it has shown.
+
+All noise is drawn when the series is opened, and lies as numbers in a secret file. To close a period its noise is replaced
+by its values, in one step that is durable before anything else happens; then the values become a row of the ledger; then
+the register of that period takes the place of the last one; and only then is anything shown. Whoever comes again, after a
+kill or by mistake, gets the values that are there and reads no data. So the noise of a period never meets other data,
+and what was shown is never lost.
+
+If the ledger *or* the secret folder is put back to an earlier state, this is found out, or does no harm. If both are put
+back together nobody can find out, and the same noise could meet other data: keep no copy of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone.array_types import Ints
+from isotone.errors import InputError, LedgerError
+from isotone.ledger import Ledger
+from isotone.ledger.stores.store import ConflictError
+from isotone.noise.bits import random_bits
+from isotone.privacy.guarantee import Guarantee
+from isotone.series.register import Register, random_key
+
+__all__ = ["Closing", "OpenSeries", "canonical", "open_series"]
+
+FORMAT = "isotone series 1"
+_END = "secrets destroyed"
+
+Read = Callable[[bytes, Path | None, Path], Ints]
+"""Grows a register under this key from an old file, if there is one, to a new one, and counts it, a row for each group."""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What one period shows: a row of values for each group. ``fresh`` says whether it was closed now."""
+
+    period: int
+    values: Ints
+    fresh: bool
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON, of which the same value always has the same bytes."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def open_series(
+    ledger: Ledger,
+    folder: Path,
+    opening: dict[str, Any],
+    guarantee: Guarantee,
+    draw: Callable[[], Ints],
+    *,
+    request: str,
+    mechanism: str,
+    description: str = "",
+    again: bool = False,
+) -> OpenSeries:
+    """Charge once, draw all noise of a series and keep it in the secret ``folder``.
+
+    ``opening`` is public: what is planned and by which mechanism. ``draw`` returns noise by period, group and stage. The
+    charge is sealed with the hash of the opening, which also says the hash of all noise, each period's with a salt of its own.
+    """
+    if folder.exists():
+        raise InputError(
+            f"There is something at {folder}. A series needs a folder of its own, which it makes."
+        )
+    if not folder.parent.is_dir():
+        raise InputError(f"The folder {folder.parent} does not exist. Create it first.")
+    ledger.store.create(lambda _: None)  # the table of periods, where the ledger is older than it
+    with ledger.attempt(
+        guarantee, request=request, mechanism=mechanism, description=description, again=again, wait=False
+    ) as attempt:
+        attempt.draw()
+        noise = draw()
+        periods = [{"salt": random_key().hex(), "noise": part.tolist()} for part in noise]
+        leaves = [hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods]
+        number = attempt.charge.number
+        said = {
+            "format": FORMAT,
+            "dataset": ledger.dataset,
+            "charge": number,
+            "time": attempt.charge.time,
+            **opening,
+            "noise": hashlib.sha256(b"".join(leaves)).hexdigest(),
+        }
+        secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": number, "key": random_key().hex()}
+        folder.mkdir(mode=0o700)
+        _write(folder / "secret.json", {**secret, "periods": periods})
+        _write(folder / "opening.json", said)
+        _sync(folder.parent)
+        attempt.seal(hashlib.sha256(canonical(said)).hexdigest())
+    return OpenSeries(ledger, folder)
+
+
+class OpenSeries:
+    """A series that was opened before, in its secret folder, under its charge."""
+
+    def __init__(self, ledger: Ledger, folder: Path) -> None:
+        self.ledger, self.folder = ledger, folder
+        try:
+            self.opening: dict[str, Any] = json.loads((folder / "opening.json").read_bytes())
+        except (OSError, ValueError):
+            raise InputError(f"There is no series in {folder}.") from None
+        self.number: int = self.opening.get("charge", 0)
+        sealed = {charge.number: charge.release for charge in ledger.charges()}
+        digest = hashlib.sha256(canonical(self.opening)).hexdigest()
+        if self.opening.get("format") != FORMAT or sealed.get(self.number) != digest:
+            raise LedgerError(
+                f"The series in {folder} is not what charge {self.number} of the ledger {ledger.address} was sealed with. "
+                "Either of them is not the one it was opened with: the series stops."
+            )
+
+    @property
+    def periods(self) -> int:
+        """How many periods are planned."""
+        return len(self.opening["periods"])
+
+    def shown(self) -> dict[int, Ints]:
+        """The values of every period in the ledger."""
+        rows = self._rows()
+        return {t: np.array(json.loads(text), np.int64) for t, text in rows.items() if t < self.periods}
+
+    @property
+    def ended(self) -> bool:
+        """Whether the ledger says that the secrets were destroyed."""
+        return self.periods in self._rows()
+
+    def close(self, period: int, read: Read, *, wait: bool = True) -> Closing:
+        """Close a period, or say again what it showed.
+
+        ``read`` is called only where nothing is known about the period: never twice for one that has values.
+        """
+        if not 0 <= period < self.periods:
+            raise InputError(f"The series has periods 0 to {self.periods - 1}, not {period}.")
+        with self._alone(wait=wait):
+            rows = self._rows()
+            secret = self._secret(rows)
+            fresh = False
+            if secret is not None:
+                fresh = period not in rows and "values" not in secret["periods"][period]
+                if fresh:
+                    self._measure(period, rows, secret, read)
+                self._record(rows, secret)
+                self._adopt(rows, secret)
+            elif period not in rows:
+                raise LedgerError("The secrets of this series are gone: no period can be closed any more.")
+            elif self.periods - 1 in rows:
+                self.destroy()  # once more, if it was interrupted
+            return Closing(period, np.array(json.loads(rows[period]), np.int64), fresh)
+
+    def _measure(self, period: int, rows: dict[int, str], secret: dict[str, Any], read: Read) -> None:
+        """Read, and replace the noise of the period by its values, durably."""
+        parts: list[dict[str, Any]] = secret["periods"]
+        done = {t for t, part in enumerate(parts) if "values" in part}
+        last = max({*rows, *done}, default=None)
+        if last is not None and period < last:
+            raise InputError(
+                f"Period {period} was passed over: a later one is closed. Its noise was destroyed, and it stays empty."
+            )
+        key, old, reached = bytes.fromhex(secret["key"]), None, None
+        if kept := secret.get("register"):
+            old, reached = self.folder / kept["file"], kept["period"]
+            if not old.exists() or _mac(key, old, self.number, reached) != kept["mac"]:
+                reached = -1
+        if reached != last:
+            raise LedgerError(
+                "The register of this series is missing, or is not that of the last closed period. Without it a person's "
+                "history could shrink: the series stops, and what was shown stands."
+            )
+        new = self.folder / f"register-{period}-{random_bits(64):016x}.parquet"
+        counts, noise = read(key, old, new), np.array(parts[period]["noise"], np.int64)
+        if noise.shape != counts.shape:
+            raise InputError(
+                "The counts have another form than the series was opened with. Nothing was shown."
+            )
+        parts[:period] = [part if "values" in part else {"skipped": True} for part in parts[:period]]
+        parts[period] = {"values": (counts + noise).tolist()}
+        secret["register"] = {"file": new.name, "period": period, "mac": _mac(key, new, self.number, period)}
+        _write(self.folder / "secret.json", secret)
+
+    def _record(self, rows: dict[int, str], secret: dict[str, Any]) -> None:
+        """Put values that the ledger does not have, of this period or of a ledger that was put back, into it."""
+        for t, part in enumerate(secret["periods"]):
+            if "values" in part and t not in rows:
+                rows[t] = canonical(part["values"]).decode()
+                row = (self.ledger.dataset, self.number, t, rows[t])
+                self.ledger.store.transact(
+                    lambda execute, row=row: execute("INSERT INTO isotone_period VALUES (?, ?, ?, ?)", *row)
+                )
+
+    def _adopt(self, rows: dict[int, str], secret: dict[str, Any]) -> None:
+        """Forget what is no longer needed: other registers, noise of what is shown and, at the end, all secrets."""
+        parts: list[dict[str, Any]] = secret["periods"]
+        if any(
+            "values" in part and canonical(part["values"]).decode() != rows[t] for t, part in enumerate(parts)
+        ):
+            raise LedgerError("The ledger and the secret folder disagree about a period: the series stops.")
+        used = [t for t in rows if "noise" in parts[t]]
+        if used:  # the ledger knows more than the folder, which was put back: this noise has met data
+            for t in used:
+                parts[t] = {"values": json.loads(rows[t])}
+            _write(self.folder / "secret.json", secret)
+        current = (secret.get("register") or {}).get("file")
+        for file in self.folder.glob("register-*"):
+            if file.name != current:
+                _remove(file)
+        if self.periods - 1 in rows:
+            self.destroy()
+
+    def erase(self, unit: str, register: Callable[[bytes], Register]) -> None:
+        """Freeze the lines of a unit in the register under random names, as its owner asked to be forgotten.
+
+        What they reached stays counted; if the unit comes back it has a second history, which costs as much again.
+        """
+        with self._alone(wait=True):
+            secret = self._secret(self._rows())
+            last = None if secret is None else secret.get("register")
+            if secret is None or last is None:
+                return
+            key, old = bytes.fromhex(secret["key"]), self.folder / last["file"]
+            new = self.folder / f"register-{last['period']}-{random_bits(64):016x}.parquet"
+            register(key).erase(unit, old, new)
+            mac = _mac(key, new, self.number, last["period"])
+            secret["register"] = {"file": new.name, "period": last["period"], "mac": mac}
+            _write(self.folder / "secret.json", secret)
+            _remove(old)
+
+    def destroy(self) -> None:
+        """Destroy noise, salts, keys and register, and let the ledger say so. No period can be closed afterwards.
+
+        What disks, snapshots and backups keep of a file that was removed is beyond reach.
+        """
+        for file in [*self.folder.glob("register-*"), *self.folder.glob("secret.json*")]:
+            _remove(file)
+        _sync(self.folder)
+        row = (self.ledger.dataset, self.number, self.periods, _END)
+        with suppress(ConflictError):  # it says so already
+            self.ledger.store.transact(
+                lambda execute: execute("INSERT INTO isotone_period VALUES (?, ?, ?, ?)", *row)
+            )
+
+    @contextmanager
+    def _alone(self, *, wait: bool) -> Generator[None]:
+        with self.ledger.store.lock(f"{self.ledger.dataset}\0series {self.number}", wait=wait):
+            yield
+
+    def _rows(self) -> dict[int, str]:
+        sql = "SELECT period, shown FROM isotone_period WHERE dataset = ? AND number = ?"
+        return dict(
+            self.ledger.store.transact(lambda execute: execute(sql, self.ledger.dataset, self.number))
+        )
+
+    def _secret(self, rows: dict[int, str]) -> dict[str, Any] | None:
+        path = self.folder / "secret.json"
+        if self.periods in rows:
+            return None
+        try:
+            secret: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            raise LedgerError(f"The secrets in {self.folder} cannot be read. Nothing was shown.") from None
+        if (secret["dataset"], secret["charge"]) != (self.ledger.dataset, self.number):
+            raise LedgerError(f"The secrets in {self.folder} belong to another series.")
+        return secret
+
+
+def _mac(key: bytes, path: Path, charge: int, period: int) -> str:
+    code = hmac.new(key, f"{charge}\0{period}\0".encode(), hashlib.sha256)
+    for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                code.update(block)
+    return code.hexdigest()
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """Put a file in its place whole, for its owner alone, durably."""
+    unborn = path.with_name(path.name + ".new")
+    try:
+        descriptor = os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(canonical(value))
+            stream.flush()
+            os.fsync(stream.fileno())
+        unborn.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        raise LedgerError(f"{path} cannot be written ({error.strerror}). Nothing was shown.") from None
+
+
+def _remove(path: Path) -> None:
+    """Overwrite a file once, as far as the disk does so in place, and remove it."""
+    if path.is_dir():
+        for inner in path.iterdir():
+            _remove(inner)
+        path.rmdir()
+        return
+    with suppress(OSError), path.open("r+b") as stream:
+        left = path.stat().st_size
+        while left > 0:
+            left -= stream.write(b"\0" * min(left, 1 << 20))
+        stream.flush()
+        os.fsync(stream.fileno())
+    path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make the entries of a folder durable."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,327 @@
+"""An open series: kills at every step, two closers, lost rows, and one of ledger and secrets put back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.errors import InputError, LedgerError
+from isotone.ledger import BusyError, Ledger, LostError, SealedError
+from isotone.ledger.attempt import AttemptError
+from isotone.ledger.stores import sqlite
+from isotone.ledger.stores.postgres import PostgresStore
+from isotone.privacy.guarantee import Guarantee
+from isotone.series import state
+from isotone.series.state import OpenSeries, open_series
+
+T = 3
+NOISE = np.arange(100, 100 + T * 2).reshape(T, 1, 2)
+
+
+def opened(ledger: Ledger, folder: Path, **more: Any) -> OpenSeries:
+    opening = {"periods": [f"week {t}" for t in range(T)]}
+    return open_series(
+        ledger, folder, opening, Guarantee.pure(1), lambda: NOISE, request="series", mechanism="test", **more
+    )
+
+
+class Reader:
+    """Counts that are new at every look, and a register of which the last state is known."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self, key: bytes, old: Path | None, new: Path) -> np.ndarray:
+        self.looks += 1
+        before = b"" if old is None else old.read_bytes()
+        new.write_bytes(before + bytes([self.looks % 256]))
+        return np.array([[1000 * self.looks, 7]])
+
+
+@pytest.fixture
+def ledger(place: tuple[str, str]) -> Ledger:
+    where, dataset = place
+    return Ledger(where, dataset=dataset, epsilon=3)
+
+
+def test_a_period_is_shown_once_and_repeated_without_a_look(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    first = series.close(0, read)
+    again = OpenSeries(ledger, tmp_path / "s").close(0, read)
+    assert (first.fresh, again.fresh, read.looks) == (True, False, 1)
+    assert first.values.tolist() == again.values.tolist() == [[1100, 108]]
+    assert series.shown()[0].tolist() == [[1100, 108]]
+
+
+def test_the_secret_folder_is_for_its_owner_and_holds_no_noise_of_what_was_shown(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "s" / "secret.json").stat().st_mode & 0o777 == 0o600
+    series.close(1, read)  # the first one is passed over
+    secret = json.loads((tmp_path / "s" / "secret.json").read_bytes())
+    assert secret["periods"][0] == {"skipped": True}
+    assert "noise" not in secret["periods"][1]
+    assert "salt" not in secret["periods"][1]
+    assert secret["periods"][2]["noise"] == NOISE[2].tolist()
+    with pytest.raises(InputError, match="passed over"):
+        series.close(0, read)
+    assert read.looks == 1
+
+
+def test_the_opening_says_the_hash_of_salted_noise_and_nothing_of_the_key(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    series = opened(ledger, tmp_path / "s")
+    secret = json.loads((tmp_path / "s" / "secret.json").read_bytes())
+    salts = [part["salt"] for part in secret["periods"]]
+    assert len(set(salts)) == T
+    text = (tmp_path / "s" / "opening.json").read_text()
+    assert secret["key"] not in text
+    assert not any(salt in text for salt in salts)
+    leaves = [
+        hashlib.sha256(bytes.fromhex(p["salt"]) + state.canonical(p["noise"])).digest()
+        for p in secret["periods"]
+    ]
+    assert series.opening["noise"] == hashlib.sha256(b"".join(leaves)).hexdigest()
+
+
+def test_at_the_end_secrets_are_destroyed_and_the_ledger_says_so(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    for t in range(T):
+        series.close(t, read)
+    assert series.ended
+    assert sorted(file.name for file in (tmp_path / "s").iterdir()) == ["opening.json"]
+    assert series.close(1, read).values.tolist() == [[2000 + 102, 7 + 103]]
+    assert read.looks == T
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def moments(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
+    """Raise before or after the n-th durable step: a statement of the database, a file, a rename, a removal."""
+    count = 0
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == at:
+                raise Killed
+            result = function(*args, **kwargs)
+            count += 1
+            if count == at:
+                raise Killed
+            return result
+
+        return step
+
+    for owner, name in (
+        (sqlite.SqliteStore, "transact"),
+        (PostgresStore, "transact"),
+        (Path, "replace"),
+        (Path, "unlink"),
+        (os, "fsync"),
+    ):
+        monkeypatch.setattr(owner, name, watched(getattr(owner, name)))
+    return lambda: count
+
+
+def every_kill(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> Iterator[bool]:
+    """Run ``work`` with a kill at each moment in turn, until it gets through."""
+    for at in range(1, 200):
+        killed = False
+        with monkeypatch.context() as patched:
+            moments(patched, at)
+            try:
+                work()
+            except Killed:
+                killed = True
+        yield killed
+        if not killed:
+            return
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("period", range(T))
+def test_a_kill_at_any_step_shows_nothing_twice_with_other_data(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: int
+) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    for t in range(period):
+        series.close(t, read)
+    durable: set[str] = set()
+    kills = 0
+    for killed in every_kill(monkeypatch, lambda: OpenSeries(ledger, tmp_path / "s").close(period, read)):
+        kills += killed
+        path = tmp_path / "s" / "secret.json"
+        if path.exists():  # once values are in the secret file they are the only ones
+            part = json.loads(path.read_bytes())["periods"][period]
+            if "values" in part:
+                durable.add(json.dumps(part["values"]))
+        if period in series.shown():
+            durable.add(json.dumps(series.shown()[period].tolist()))
+        assert len(durable) <= 1
+    assert kills > 5
+    looks = read.looks
+    final = series.close(period, read)
+    assert read.looks == looks
+    assert {json.dumps(final.values.tolist())} == durable
+    for t in range(period + 1, T):
+        series.close(t, read)
+    assert series.ended
+
+
+def test_two_closers_show_the_same(ledger: Ledger, tmp_path: Path) -> None:
+    opened(ledger, tmp_path / "s")
+    read, shown = Reader(), []
+    gate = threading.Barrier(4)
+
+    def close() -> None:
+        gate.wait()
+        shown.append(OpenSeries(ledger, tmp_path / "s").close(0, read).values.tolist())
+
+    threads = [threading.Thread(target=close) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shown == [[[1100, 108]]] * 4
+    assert read.looks == 1
+
+
+def test_who_finds_another_at_work_can_leave(ledger: Ledger, tmp_path: Path) -> None:
+    series = opened(ledger, tmp_path / "s")
+    busy: list[bool] = []
+
+    def other() -> None:
+        try:
+            OpenSeries(ledger, tmp_path / "s").close(0, Reader(), wait=False)
+        except BusyError:
+            busy.append(True)
+
+    def read(key: bytes, old: Path | None, new: Path) -> np.ndarray:
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return Reader()(key, old, new)
+
+    series.close(0, read)
+    assert busy == [True]
+
+
+def test_secrets_that_were_put_back_stop_the_series(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    series.close(1, read)
+    shutil.rmtree(tmp_path / "s")
+    shutil.copytree(tmp_path / "copy", tmp_path / "s")
+    put_back = OpenSeries(ledger, tmp_path / "s")
+    for period in (
+        2,
+        1,
+        2,
+    ):  # what was shown is shown again, and its noise is gone; the register is too old to go on
+        if period == 1:
+            assert put_back.close(1, read).values.tolist() == series.shown()[1].tolist()
+            assert "noise" not in json.loads((tmp_path / "s" / "secret.json").read_bytes())["periods"][1]
+        else:
+            with pytest.raises(LedgerError, match="could shrink"):
+                put_back.close(2, read)
+    assert read.looks == 2
+
+
+def test_a_ledger_that_was_put_back_gets_its_rows_again(tmp_path: Path) -> None:
+    where = tmp_path / "a.ledger"
+    ledger, read = Ledger(where, epsilon=3), Reader()
+    series = opened(ledger, tmp_path / "s")
+    series.close(0, read)
+    shutil.copy(where, tmp_path / "old.ledger")
+    shown = series.close(1, read)
+    shutil.copy(tmp_path / "old.ledger", where)
+    again = OpenSeries(Ledger(where), tmp_path / "s")
+    again.close(2, read)  # the lost row comes back with the values that were shown
+    assert again.shown()[1].tolist() == shown.values.tolist()
+    assert read.looks == 3
+
+
+@pytest.mark.parametrize("harm", ["lost", "older", "other"])
+def test_a_register_that_is_not_the_last_stops_the_series(ledger: Ledger, tmp_path: Path, harm: str) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+    (first,) = (tmp_path / "s").glob("register-*")
+    before = first.read_bytes()
+    series.close(1, read)
+    (second,) = (tmp_path / "s").glob("register-*")
+    if harm == "lost":
+        second.unlink()
+    else:
+        second.write_bytes(before if harm == "older" else second.read_bytes() + b"x")
+    with pytest.raises(LedgerError, match="could shrink"):
+        series.close(2, read)
+    assert read.looks == 2
+    assert series.close(1, read).values.tolist() == [[2102, 110]]
+
+
+def test_other_secrets_and_another_opening_are_refused(ledger: Ledger, tmp_path: Path) -> None:
+    opened(ledger, tmp_path / "s")
+    said = json.loads((tmp_path / "s" / "opening.json").read_bytes())
+    (tmp_path / "s" / "opening.json").write_bytes(
+        state.canonical({**said, "periods": [*said["periods"], "one more"]})
+    )
+    with pytest.raises(LedgerError, match="sealed with"):
+        OpenSeries(ledger, tmp_path / "s")
+
+
+def test_a_series_is_charged_once(ledger: Ledger, tmp_path: Path) -> None:
+    opened(ledger, tmp_path / "s")
+    with pytest.raises(SealedError):
+        opened(ledger, tmp_path / "t")
+    with pytest.raises(InputError, match="something at"):
+        opened(ledger, tmp_path / "s")
+    assert str(ledger.spent().epsilon) == "1"
+
+
+def test_noise_that_was_drawn_and_not_sealed_is_lost(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(state, "_write", lambda *_: (_ for _ in ()).throw(Killed))
+        with pytest.raises((Killed, AttemptError)):
+            opened(ledger, tmp_path / "s")
+    with pytest.raises(LostError):
+        opened(ledger, tmp_path / "t")
+    assert opened(ledger, tmp_path / "t", again=True).periods == T
+    assert str(ledger.spent().epsilon) == "2"
+
+
+def test_a_full_disk_shows_nothing(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+        )
+        with pytest.raises(LedgerError, match="Nothing was shown"):
+            series.close(0, read)
+    assert series.shown() == {}
+    assert series.close(0, read).values.tolist() == [[2100, 108]]  # nobody saw the first look
+
+
+def test_periods_that_were_not_planned_are_refused(ledger: Ledger, tmp_path: Path) -> None:
+    series = opened(ledger, tmp_path / "s")
+    for period in (-1, T, 99):
+        with pytest.raises(InputError, match="periods 0 to 2"):
+            series.close(period, Reader())
