@@ -19,8 +19,9 @@ from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
+from isotone.tables.emphasis import POINTS
 from isotone.tables.estimate.banded_matrices import many_systems
-from isotone.tables.thresholds import default_preset
+from isotone.tables.thresholds import default_emphasis
 
 EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")
@@ -90,8 +91,9 @@ def once(table: Table, epsilon: str, preset: str, seed: int) -> Found:
 
 
 def usual(table: Table, epsilon: str) -> str:
-    """The preset that a release takes unless told otherwise."""
-    return default_preset(Fraction(epsilon), table.upper, len(table.counts))
+    """The point of the scale that a release takes unless told otherwise."""
+    emphasis = default_emphasis(Fraction(epsilon), table.upper, len(table.counts))
+    return next(name for name, point in POINTS.items() if point == emphasis)
 
 
 Line = tuple[str, str, str, str, Found, Found]

@@ -6,7 +6,6 @@ public classes is made: populations of places, and events in proportion to them.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +81,7 @@ def classes(quick: bool, draws: int) -> Rows:
             found: list[tuple[float, ...]] = []
             for seed in range(draws):
                 rng = np.random.default_rng(seed)
-                preset = (
-                    "both" if number > 1 and Fraction(epsilon) < 1 else None
-                )  # as a release with classes takes
-                full = TwoStageMechanism(50, epsilon, preset).simulate_in_full(counts, rng, parts)
+                full = TwoStageMechanism(50, epsilon).simulate_in_full(counts, rng, parts)
                 values = full.values.view(np.ndarray)
                 rates = distance(1e5 * values / people, 1e5 * counts / people)
                 errors = rms(full.estimates, counts), rms(values, counts), distance(values, counts)

@@ -44,8 +44,8 @@ NOTES = {
         "gives people; `cuts` have none. These rows are means of few draws; their number was doubled from four to eight after the first had been looked at. Best shares in place of margins alike were tried in one draw only, with no gain, and not with L-BFGS.",
     ),
     "tables": (
-        "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the preset of that name, which is a public choice: "
-        "`counts` for an estimate or a single count, `distribution` for the distance of the distributions. "
+        "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the end of the scale, which is a public choice: "
+        "an emphasis of 0 for an estimate or a single count, of 1 for the distance of the distributions. "
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (
@@ -93,7 +93,7 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     for name, each in found.items():
         shown[SECTIONS[name]] = each
         if name == "tables":
-            shown[f"{SECTIONS[name]}, the preset for the column"] = [_by_preset(one) for one in each]
+            shown[f"{SECTIONS[name]}, the emphasis for the column"] = [_by_emphasis(one) for one in each]
     for name, each in shown.items():
         new = [one for one in each if not one.ours.seen]
         cells = [f"{len(each)}", _tally(each, "public"), _tally(each, "hindsight"), f"{len(new)}"]
@@ -102,9 +102,9 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
     return "\n".join(lines)
 
 
-def _by_preset(one: Comparison) -> Comparison:
-    """The same with the preset of isotone for whoever needs this error to be small."""
-    return Comparison(one.rows, f'isotone, preset="{WANTED[one.ours.measure]}"')
+def _by_emphasis(one: Comparison) -> Comparison:
+    """The same with the emphasis of isotone for whoever needs this error to be small."""
+    return Comparison(one.rows, f"isotone, emphasis={WANTED[one.ours.measure]}")
 
 
 def _tally(each: Sequence[Comparison], kind: str) -> str:

@@ -20,7 +20,7 @@ from isotone.mechanism import Progress
 from isotone.privacy.checks import exact
 from isotone.privacy.draws import SeededDraws
 from isotone.tables import TwoStageMechanism, simulate_distribution
-from isotone.tables.thresholds import Preset, Thresholds
+from isotone.tables.thresholds import Thresholds
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "experiments"))
 from experiments._held_out import held_out
@@ -45,8 +45,8 @@ Published = tuple[Ints, Floats | Ints]
 Publish = Callable[[Table, float, np.random.Generator, float], Published]
 """Table, ε, randomness, share of ε for the distribution: a table of whole counts, and an estimate of each count."""
 MEASURES = ("rms error of an estimate", "rms error in the table", "distance of the distributions")
-WANTED: dict[str, str] = dict(zip(MEASURES, ("counts", "counts", "distribution"), strict=True))
-"""The preset for whoever needs one column of the release only."""
+WANTED: dict[str, str] = dict(zip(MEASURES, ("0", "0", "1"), strict=True))
+"""The emphasis for whoever needs one column of the release only."""
 EPSILONS = (0.3, 1.0)
 SHARES, RULE = (0.1, 0.25, 0.5), 0.5
 """Shares of ε for the distribution, where a rival needs one: a half is the rule, the best of these is hindsight."""
@@ -139,9 +139,9 @@ def wavelets(table: Table, epsilon: float, rng: np.random.Generator, share: floa
     return rank_map(noisy, np.asarray(belief.probabilities, float), rng), noisy
 
 
-def _ours(preset: Preset | None) -> Publish:
+def _ours(emphasis: int | None) -> Publish:
     def publish(table: Table, epsilon: float, rng: np.random.Generator, share: float) -> Published:
-        mechanism = TwoStageMechanism(table.upper, repr(epsilon), preset)
+        mechanism = TwoStageMechanism(table.upper, repr(epsilon), emphasis)
         full = mechanism.run(table.counts, PairedDraws(rng))
         return np.asarray(full.values, np.int64), full.estimates
 
@@ -150,8 +150,8 @@ def _ours(preset: Preset | None) -> Publish:
 
 METHODS: dict[str, tuple[Publish, bool]] = {
     "isotone, TwoStageMechanism": (_ours(None), False),
-    'isotone, preset="counts"': (_ours("counts"), False),
-    'isotone, preset="distribution"': (_ours("distribution"), False),
+    "isotone, emphasis=0": (_ours(0), False),
+    "isotone, emphasis=1": (_ours(1), False),
     "clamped noise": (clamped, False),
     "clamped noise, NPMLE, rank map": (deconvolved, False),
     "sorted counts, isotonic (Hay et al. 2010), rank map": (sorted_counts, True),

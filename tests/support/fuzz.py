@@ -143,7 +143,7 @@ _table = _section(
     {"category": st.just("county"), "categories": st.just(["A", "B", "C"]), "upper": st.integers(1, 9)},
     {
         "count": st.sampled_from(["age", "risk"]),
-        "preset": st.sampled_from(["counts", "both", "distribution"]),
+        "emphasis": st.sampled_from(["counts", "both", "distribution", 0, 0.3, 1]),
     },
 )
 _curve = _section(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
+
+from isotone.tables.two_stage import TwoStageMechanism
 
 Matrix = list[list[Fraction]]
 
@@ -119,3 +122,24 @@ def shapes(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
         "one point": 1.0 * (i == n // 3),
     }
     return {name: p / p.sum() for name, p in found.items()}
+
+
+def assert_steps_cost_epsilon(mechanism: TwoStageMechanism, size: int, gaps: Iterable[int]) -> None:
+    """What every step pays, in exact fractions, if these gaps between thresholds are filled after a first look.
+
+    A step across a threshold pays for it and for the noise of the count, any other for the noise alone. A person pays for all of its steps
+    and for the private bound.
+    """
+    stages = mechanism.stages(size)
+    first = stages.thresholds
+    ends = [-1, *first.places, first.upper]
+    filled = [at for gap in sorted(gaps) if gap < len(ends) - 1 for at in range(ends[gap] + 1, ends[gap + 1])]
+    spent = first.with_finer(tuple(filled)) if first.finer_share else first
+    assert not set(spent.places) & set(spent.finer)
+    assert len(set(spent.places)) == len(spent.places)
+    line = spent.line
+    for step in range(-1, first.upper + 1):
+        noise = line.unit * (line.weights[step] if 0 <= step < first.upper else line.outside)
+        measured = spent.rate * (step in spent.places) + spent.finer_rate * (step in spent.finer)
+        assert noise > 0
+        assert mechanism.unit.steps * (noise + measured) + stages.bound == mechanism.epsilon

@@ -28,7 +28,12 @@ __all__ = ["LARGEST", "has_file", "plain_json", "read_columns", "read_file", "re
 
 _MIB = 1 << 20
 
-LARGEST = {"manifest.json": 64 * _MIB, "release.csv": 128 * _MIB, "report.html": 128 * _MIB}
+LARGEST = {
+    "manifest.json": 64 * _MIB,
+    "opening.json": 64 * _MIB,
+    "release.csv": 128 * _MIB,
+    "report.html": 128 * _MIB,
+}
 """The largest size of each file; any other has a mebibyte."""
 
 DEEPEST = 32

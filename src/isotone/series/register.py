@@ -33,7 +33,7 @@ from isotone.reading.sources import Frame, SourceError, collect
 
 __all__ = ["HistoryRules", "Register", "random_key"]
 
-RECORD = "isotone_record"
+RECORD, DATE = "isotone_record", "isotone_date"
 _LINE, _KEY, _ROWS = "isotone_line", "isotone_key", "isotone_rows"
 
 
@@ -47,9 +47,11 @@ class HistoryRules(RecordRules):
     """How rows become histories.
 
     With ``contributions=k`` above 1 ``record`` names the column of a stable key: the first k keys seen of a unit stay.
+    ``date`` is for a series of the past, from one final table: the column of the day from which on a row counts.
     """
 
     record: str | None = None
+    date: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,12 +76,15 @@ class HistoryRules(RecordRules):
     @property
     def unit_columns(self) -> list[str]:
         """The columns that name the unit and its record."""
-        return [name for name in (self.unit, self.record) if name is not None]
+        return [name for name in (self.unit, self.record, self.date) if name is not None]
 
     def unit_keys(self) -> dict[str, ColumnRule]:
         """How the unit of a row is read, and its record."""
-        keys = super().unit_keys()
-        return keys if self.record is None else {**keys, RECORD: ColumnRule(as_text, self.record)}
+        more = {RECORD: self.record, DATE: self.date}
+        return {
+            **super().unit_keys(),
+            **{name: ColumnRule(as_text, x) for name, x in more.items() if x is not None},
+        }
 
 
 @dataclass(frozen=True)
@@ -96,16 +101,19 @@ class Register:
         """The columns of the elements."""
         return [f"isotone_{i}" for i in range(len(self.P))]
 
-    def grown(self, source: RecordSource, frame: Frame, old: Path | None, new: Path) -> Ints:
+    def grown(
+        self, source: RecordSource, frame: Frame, old: Path | None, new: Path, until: str | None = None
+    ) -> Ints:
         """Write what was reached so far to ``new``, and return its counts, a row for each group.
 
         ``old`` is the register of the last closed period, None before the first one. Whatever fails quotes no contents.
+        With ``until``, a day such as 2024-01-31, rows of later days and without a day are not looked at.
         """
         try:
             rows = read_rows(source, frame, self.P, self.rules, self.groups)
             named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
             engine = self._engine(rows.with_columns(named.alias(UNIT)))
-            engine.write(self._query(engine, old), new)
+            engine.write(self._query(engine, old, until), new)
             written = engine.read(new)
         except InputError:
             raise
@@ -146,7 +154,7 @@ class Register:
         arrow = batches if rows.implementation.is_ibis() else batches.to_native()
         return _Local(connect().from_arrow(arrow))
 
-    def _query(self, engine: _Local | _Cluster, old: Path | None) -> str:
+    def _query(self, engine: _Local | _Cluster, old: Path | None, until: str | None) -> str:
         """The lines of the new register, from the rows and the register of the last period."""
         names, leq, keyed = self.names, self.P.leq_matrix(), self.rules.record is not None
         unit, record = (f"CAST({text} AS {engine.text})" for text in (UNIT, RECORD if keyed else "''"))
@@ -172,6 +180,8 @@ class Register:
         )
         same = " AND ".join(f"old.{name} = new.{name}" for name in (_LINE, _KEY))
         whose = f" WHERE {UNIT} IS NOT NULL" + (f" AND {RECORD} IS NOT NULL" if keyed else "")
+        if until is not None:
+            whose += f" AND substr({DATE}, 1, 10) LIKE '____-__-__' AND substr({DATE}, 1, 10) <= '{until}'"
         parts = [
             f"register AS ({engine.lines(old) if old else f'SELECT {nobody} WHERE 1 = 0'})",
             f"seen AS (SELECT {', '.join(seen)} FROM {_ROWS}{whose} GROUP BY 1, 2)",

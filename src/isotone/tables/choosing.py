@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import expm1
-from typing import Any
 
 from isotone.privacy.calibration import largest_pure
-from isotone.privacy.guarantee import Guarantee, budget_of
+from isotone.privacy.checks import Number
+from isotone.privacy.guarantee import Guarantee, Unit, budget_of
+from isotone.tables.emphasis import Emphasis
 from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import TwoStageMechanism
 
 __all__ = ["TableMechanism", "noises", "table_mechanism"]
@@ -19,16 +19,16 @@ TableMechanism = TwoStageMechanism | GaussianTableMechanism
 def table_mechanism(
     upper: int,
     guarantee: Guarantee,
-    preset: Preset | None = None,
+    emphasis: Number | Emphasis | None = None,
     *,
     contributions: int = 1,
     once: bool = True,
-    small: Preset | None = None,
+    small: Number | Emphasis | None = None,
 ) -> TableMechanism:
     """The mechanism for a guarantee.
 
     Geometric noise for ε, Gaussian noise for ρ. For (ε, δ) the one with less noise on a count: one that keeps ε keeps (ε, δ).
-    ``small`` takes the place of a preset that is not given, at an ε below 1 for each step of a count.
+    ``small`` takes the place of an emphasis that is not given, at an ε below 1 for each step of a count.
 
     >>> type(table_mechanism(9, Guarantee.approximate(1, "1e-6"))).__name__
     'TwoStageMechanism'
@@ -36,25 +36,30 @@ def table_mechanism(
     'GaussianTableMechanism'
     """
     if guarantee.kind != "zcdp":
-        asked: dict[str, Any] = {"contributions": contributions, "neighbours": guarantee.neighbours}
-        pure = TwoStageMechanism(upper, guarantee.epsilon, preset, **asked)
-        if preset is None and pure.unit.per_step(pure.epsilon) < 1:
-            pure = TwoStageMechanism(upper, guarantee.epsilon, small, **asked)
+        unit = Unit(contributions, guarantee.neighbours)
+        usual = small if emphasis is None and unit.per_step(guarantee.epsilon) < 1 else emphasis
+        pure = TwoStageMechanism(
+            upper,
+            guarantee.epsilon,
+            usual,
+            contributions=contributions,
+            neighbours=guarantee.neighbours,
+        )
         if guarantee.kind == "pure":
             return pure
         geometric, gaussian = noises(guarantee, contributions, once)
         if geometric <= gaussian:
             return pure
-    return _gaussian(upper, guarantee, preset, contributions, once)
+    return _gaussian(upper, guarantee, emphasis, contributions, once)
 
 
 def _gaussian(
-    upper: int, guarantee: Guarantee, preset: Preset | None, contributions: int, once: bool
+    upper: int, guarantee: Guarantee, emphasis: Number | Emphasis | None, contributions: int, once: bool
 ) -> GaussianTableMechanism:
     return GaussianTableMechanism(
         upper,
         **budget_of(guarantee),
-        preset=preset,
+        emphasis=emphasis,
         once=once,
         contributions=contributions,
         neighbours=guarantee.neighbours,

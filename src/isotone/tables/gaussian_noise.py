@@ -17,10 +17,11 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Unit
+from isotone.tables.emphasis import POINTS
 from isotone.tables.estimate.beliefs import GaussianBeliefs
 from isotone.tables.estimate.gaussian_views import DENSE, DirectViews, GaussianViews, binned_channel
 from isotone.tables.estimate.whole import estimate_histogram
-from isotone.tables.thresholds import SMALL, Preset, share_of
+from isotone.tables.thresholds import SMALL, share_of
 
 __all__ = ["GaussianMeasurement", "change", "measurement_for"]
 
@@ -121,11 +122,11 @@ class GaussianMeasurement:
 
 
 def measurement_for(
-    preset: Preset | None, upper: int, rho: Fraction, unit: Unit, once: bool, size: int
+    emphasis: Fraction | None, upper: int, rho: Fraction, unit: Unit, once: bool, size: int
 ) -> GaussianMeasurement:
     """The variances for ``size`` categories that make both measurements ρ-zCDP together, exactly.
 
-    >>> m = measurement_for("both", 9, Fraction(1, 2), Unit(), True, 1000)
+    >>> m = measurement_for(Fraction(1, 10), 9, Fraction(1, 2), Unit(), True, 1000)
     >>> m.cumulative, m.counts
     (Fraction(25, 2), Fraction(25, 23))
     """
@@ -133,7 +134,9 @@ def measurement_for(
     plain = change(unit, once, Fraction(0), Fraction(1)) / (2 * rho)
     if size < SMALL or upper == 0:
         return GaussianMeasurement(upper, None, plain)
-    share = share_of(preset, (2 / plain) ** 0.5 < 1)
+    if emphasis is None:
+        emphasis = POINTS["both" if (2 / plain) ** 0.5 < 1 else "counts"]
+    share = share_of(emphasis)
     # weights in proportion to their share of ρ; one factor then makes the sum exactly 2ρ
     weights = share / (k * k), (1 - share) / (k if once else k * k)
     scale = 2 * rho / change(unit, once, *weights)

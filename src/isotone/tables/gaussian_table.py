@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared, largest_rho
-from isotone.privacy.checks import Number, one_of, truth, whole_number
+from isotone.privacy.checks import Number, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.tables.emphasis import Emphasis, checked_emphasis
 from isotone.tables.gaussian_noise import GaussianMeasurement, change, measurement_for
 from isotone.tables.stratum import StratifiedMechanism
-from isotone.tables.thresholds import Preset
 from isotone.tables.two_stage import LARGEST
 
 __all__ = ["GaussianTableMechanism"]
@@ -42,8 +42,9 @@ class GaussianTableMechanism(StratifiedMechanism):
         The largest count, public: larger ones are top-coded.
     epsilon, delta, rho
         ``rho``, or ``epsilon`` and ``delta``.
-    preset
-        What the budget is spent on, as for :class:`TwoStageMechanism`: 3, 8 or 12 % of ρ go to the distribution.
+    emphasis
+        What the budget is spent on, as for :class:`TwoStageMechanism`: of ρ 3 % go to the distribution under ``counts``, 8 % under ``both`` and
+        half under ``distribution``.
     once
         Whether a person is counted at most once in each category. Then noise grows with the root of ``contributions``, and
         otherwise in proportion to it.
@@ -54,7 +55,7 @@ class GaussianTableMechanism(StratifiedMechanism):
     """
 
     upper: int
-    preset: Preset | None
+    emphasis: Fraction | None
     once: bool
     unit: Unit
     guarantee: Guarantee
@@ -66,7 +67,7 @@ class GaussianTableMechanism(StratifiedMechanism):
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
-        preset: Preset | None = None,
+        emphasis: Number | Emphasis | None = None,
         once: bool = True,
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
@@ -74,7 +75,7 @@ class GaussianTableMechanism(StratifiedMechanism):
         unit = Unit(contributions, neighbours)
         values: dict[str, Any] = {
             "upper": whole_number(upper, "upper", least=0, most=LARGEST),
-            "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
+            "emphasis": None if emphasis is None else checked_emphasis(emphasis),
             "once": truth(once, "once"),
             "unit": unit,
             "guarantee": unit.guarantee(epsilon, delta, rho),
@@ -97,7 +98,7 @@ class GaussianTableMechanism(StratifiedMechanism):
         4.23
         """
         top = self.upper if upper is None else upper
-        made = measurement_for(self.preset, top, self.rho, self.unit, self.once, size)
+        made = measurement_for(self.emphasis, top, self.rho, self.unit, self.once, size)
         guarantee = self.guarantee
         alone = made.cumulative is None and change(self.unit, self.once, Fraction(0), Fraction(1)) == 1
         if alone and guarantee.kind == "approximate":  # one count moves by one: the exact condition is known

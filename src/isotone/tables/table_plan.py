@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,12 @@ from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 from isotone.tables.choosing import noises
 from isotone.tables.distribution.distribution import DistributionLike
+from isotone.tables.emphasis import POINTS, predicted_errors
 from isotone.tables.estimate.banded_matrices import many_systems
 from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.matrices.fixed_point import truncated_geometric
 from isotone.tables.shapes import Shape, apportioned, families, guessed
-from isotone.tables.thresholds import SMALL, Preset, share_of
+from isotone.tables.thresholds import SMALL, Thresholds, share_of, thresholds_for
 from isotone.tables.top_coding import Counts
 from isotone.tables.trade_off import TradeOff, trade_off
 from isotone.tables.two_stage import TwoStageMechanism
@@ -36,7 +37,9 @@ from isotone.tables.two_stage import TwoStageMechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Planned", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan"]
+__all__ = ["Planned", "ScalePoint", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan", "scale"]
+
+_SCALE = tuple(Fraction(hundredths, 100) for hundredths in (0, 2, 5, 10, 20, 30, 50, 70, 85, 100))
 
 _LEAST_DRAWS, _MOST_DRAWS = 12, 40
 _PLAIN_FITS = 512  # counts times runs beyond which compiled code is worth loading
@@ -69,7 +72,7 @@ def plan(
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
     >>> [row.name for row in p][:2], type(p.best).__name__
-    (['distribution', 'counts'], 'TwoStageMechanism')
+    (['both', 'distribution'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
     number = whole_number(size, "size")
@@ -89,7 +92,48 @@ def plan(
     found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
     curve = trade_off(z, unit.per_step(largest_pure(guarantee)))
     wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
-    return TablePlan(tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide)
+    points = scale(len(z) - 1, unit.per_step(largest_pure(guarantee)), number)
+    return TablePlan(
+        tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide, points
+    )
+
+
+@dataclass(frozen=True)
+class ScalePoint:
+    """What an emphasis buys, and both errors expected without data, those of a table with evenly spread counts.
+
+    ``estimate`` is the root mean square error of an estimate, ``distance`` the Wasserstein-1 distance of the distributions, and ``deviation``
+    the largest standard deviation of an unbiased noisy count.
+    """
+
+    emphasis: Fraction
+    thresholds: Thresholds
+    estimate: float
+    distance: float
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of an unbiased noisy count, if no gap turns out to be rough."""
+        return self.thresholds.deviation
+
+    @property
+    def name(self) -> str:
+        """The name of the point, if it has one."""
+        return next((name for name, point in POINTS.items() if point == self.emphasis), "")
+
+
+def scale(upper: int, step: Fraction, size: int) -> tuple[ScalePoint, ...]:
+    """Points from the counts alone to the distribution alone, for ``step`` of ε on every step of a count.
+
+    >>> [(float(p.emphasis), p.name, round(p.estimate, 2), round(p.distance, 3)) for p in scale(20, Fraction(1), 2000)][3:7:3]
+    [(0.1, 'both', 1.44, 0.037), (0.5, 'distribution', 2.38, 0.02)]
+    """
+    thresholds = [thresholds_for(emphasis, upper, step, size) for emphasis in _SCALE]
+    errors = predicted_errors(size, upper, step, [(each.places, each.share) for each in thresholds])
+    return tuple(
+        ScalePoint(emphasis, each, *both)
+        for emphasis, each, both in zip(_SCALE, thresholds, errors, strict=True)
+    )
 
 
 def _candidates(
@@ -98,14 +142,12 @@ def _candidates(
     epsilon = largest_pure(guarantee)
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     found: list[tuple[str, Any, Fraction]] = []
-    for preset in get_args(Preset) if guarantee.kind != "pure" else ():
-        gaussian = GaussianTableMechanism(upper, **budget_of(guarantee), preset=preset, once=once, **options)
-        found.append(
-            (f"{preset}, Gaussian", gaussian, share_of(preset, False) if size >= SMALL else Fraction(0))
-        )
-    for preset in get_args(Preset):
-        mechanism = TwoStageMechanism(upper, epsilon, preset, **options)
-        found.append((preset, mechanism, mechanism.stages(size).thresholds.share))
+    for name, point in POINTS.items() if guarantee.kind != "pure" else ():
+        gaussian = GaussianTableMechanism(upper, **budget_of(guarantee), emphasis=point, once=once, **options)
+        found.append((f"{name}, Gaussian", gaussian, share_of(point) if size >= SMALL else Fraction(0)))
+    for name, point in POINTS.items():
+        mechanism = TwoStageMechanism(upper, epsilon, point, **options)
+        found.append((name, mechanism, mechanism.stages(size).thresholds.share))
     plain = truncated_geometric(upper + 1, epsilon, **options)
     return [*found, ("geometric noise only", plain, Fraction(0))]
 
@@ -237,6 +279,8 @@ class TablePlan(Plan[TableRow]):
     once: bool = True
     others: Range | None = None
     """What the first mechanism does on other shapes. None for a public prior, which is no guess."""
+    scale: tuple[ScalePoint, ...] = ()
+    """Both errors along the scale from counts to distribution, expected without data and without a guess."""
 
     @property
     def epsilon(self) -> Fraction:
@@ -254,14 +298,14 @@ class TablePlan(Plan[TableRow]):
     @property
     def remark(self) -> str:
         """What a wrong guess may mean, and what Gaussian noise would gain on a count where the guarantee allows it."""
-        said = ""
+        said = self._scale_in_words
         if self.others:
-            said = f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
+            said += f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
         if self.guarantee.kind == "pure":
-            return said
+            return said.rstrip("\n")
         geometric, gaussian = noises(self.guarantee, self.contributions, self.once)
         times = "once" if self.contributions == 1 else f"up to {self.contributions} times"
-        said += "\n" * bool(said)
+        said += "\n" * bool(said and not said.endswith("\n"))
         said += f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
         said += f"of {geometric:.3g} if it is geometric."
         if self.guarantee.kind == "approximate" and geometric <= gaussian:
@@ -269,9 +313,39 @@ class TablePlan(Plan[TableRow]):
         return said
 
     @property
+    def _scale_in_words(self) -> str:
+        """The scale as a small table, one line for each point."""
+        if self.size < SMALL:
+            return ""
+        lines = ["emphasis                  estimate  distance (W1)  sd of noisy  thresholds"]
+        for point in self.scale:
+            measured = len(point.thresholds.places)
+            spent = f"{measured} at {float(point.thresholds.share):.0%}" if measured else "none"
+            numbers = f"{point.estimate:8.3g}  {point.distance:13.3g}  {point.deviation:11.3g}"
+            lines.append(f"{float(point.emphasis):<6g} {point.name:<17}  {numbers}  {spent}")
+        told = "Expected errors along the scale from counts (0) to distribution (1), without data or a guess:"
+        return "\n".join([told, *lines, ""])
+
+    @property
     def best(self) -> Mechanism[Counts, NDArray[np.int64]]:
         """The mechanism of the first row."""
         return self.rows[0].mechanism
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as plain values, with the scale."""
+        points = [
+            {
+                "emphasis": float(point.emphasis),
+                "name": point.name,
+                "estimate": point.estimate,
+                "distance": point.distance,
+                "deviation": point.deviation,
+                "thresholds": len(point.thresholds.places),
+                "share": float(point.thresholds.share),
+            }
+            for point in self.scale
+        ]
+        return {**super().plain(), "scale": points}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The trade-off curve and the planned mechanisms, count error against distribution error."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.draws import Draws
+from isotone.tables.emphasis import POINTS, Emphasis, chosen_design, places_apart
 from isotone.tables.estimate.beliefs import GeometricBeliefs
 from isotone.tables.estimate.unbiased import (
     deviation_bound,
@@ -37,17 +37,24 @@ from isotone.tables.estimate.whole import estimate_histogram
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.rough_gaps import rough_gaps
 
-__all__ = ["DENSE", "FEW", "SMALL", "Preset", "Thresholds", "default_preset", "share_of", "thresholds_for"]
-
-Preset = Literal["counts", "both", "distribution"]
+__all__ = [
+    "DENSE",
+    "FEW",
+    "SMALL",
+    "Thresholds",
+    "default_emphasis",
+    "preset_thresholds",
+    "share_of",
+    "thresholds_for",
+]
 
 SMALL = 50
 """Categories below which nothing is spent on the distribution, and nothing is made of it."""
 
 FEW = 100
-"""Categories below which the default is ``both`` where it would be ``distribution``."""
+"""Categories up to which the predictions of a design say too little, and three designs that were measured stand for the scale."""
 
-_SHARES: dict[Preset, tuple[Fraction, Fraction, Fraction]] = {
+_SHARES: dict[Emphasis, tuple[Fraction, Fraction, Fraction]] = {
     "counts": (Fraction(15, 1000), Fraction(15, 100), Fraction(0)),
     "both": (Fraction(2, 100), Fraction(30, 100), Fraction(9, 100)),
     "distribution": (Fraction(8, 100), Fraction(80, 100), Fraction(18, 100)),
@@ -211,40 +218,76 @@ def _noisy(below: Ints, places: tuple[int, ...], rate: Fraction, draws: Draws) -
     return (below[list(places)] + draws.geometrics(rate, len(places))).astype(np.int64)
 
 
-def share_of(preset: Preset | None, loud: bool) -> Fraction:
-    """The share of ρ for the distribution, for which all thresholds are measured. None takes the usual preset."""
-    hundredths = {"counts": 3, "both": 8, "distribution": 12}
-    return Fraction(hundredths[preset or ("distribution" if loud else "counts")], 100)
+_OF_RHO = {0: 1, Fraction(1, 50): 3, Fraction(1, 20): 8, Fraction(1, 10): 12, Fraction(1, 2): 50, 1: 98}
+"""Hundredths of ρ for the distribution at some points of the scale."""
 
 
-def default_preset(step: Fraction, upper: int, size: int) -> Preset:
+def share_of(emphasis: Fraction) -> Fraction:
+    """The share of ρ for the distribution, for which all thresholds are measured: linear between a few points.
+
+    >>> [float(share_of(Fraction(tenths, 10))) for tenths in (0, 1, 3, 5, 10)]
+    [0.01, 0.12, 0.31, 0.5, 0.98]
+    """
+    points = [Fraction(point) for point in _OF_RHO]
+    at = max(1, bisect_left(points, emphasis))
+    low, high = points[at - 1], points[at]
+    part = (emphasis - low) / (high - low)
+    return (_OF_RHO[low] + part * (_OF_RHO[high] - _OF_RHO[low])) / 100
+
+
+def default_emphasis(step: Fraction, upper: int, size: int) -> Fraction:
     """What keeps both errors small, by public numbers (docs/theory/tables-whole.md, section 6).
 
-    >>> default_preset(Fraction(1), 50, 3000), default_preset(Fraction(1), 50, 30_000)
-    ('counts', 'distribution')
+    It is that of ``both`` for an ε of a step below 1, or where the table is dense, and otherwise that of ``counts``.
+
+    >>> default_emphasis(Fraction(1), 50, 3000), default_emphasis(Fraction(1), 50, 30_000)
+    (Fraction(1, 50), Fraction(1, 20))
     """
-    if step < 1:
-        return "distribution" if size >= FEW else "both"
-    return "distribution" if size >= DENSE * (upper + 1) ** 2 else "counts"
+    return POINTS["both" if step < 1 or size >= DENSE * (upper + 1) ** 2 else "counts"]
 
 
-def thresholds_for(preset: Preset, upper: int, step: Fraction, size: int) -> Thresholds:
-    """The thresholds of a preset for ``size`` categories with counts up to ``upper``.
+def thresholds_for(emphasis: Fraction, upper: int, step: Fraction, size: int) -> Thresholds:
+    """The thresholds of an emphasis for ``size`` categories with counts up to ``upper``.
 
-    >>> thresholds_for("counts", 50, Fraction(1, 10), 3000)
+    Few categories take one of three designs that were measured, and fewer than 50 none.
+
+    >>> thresholds_for(Fraction(1, 50), 50, Fraction(1, 10), 3000)
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 31, 48, 49), share=Fraction(1, 2), ...)
+    """
+    if size < SMALL or upper == 0:
+        return Thresholds(upper, step, (), Fraction(0))
+    if size <= FEW:
+        near: Emphasis = "counts" if 25 * emphasis < 1 else "both" if 10 * emphasis < 3 else "distribution"
+        return preset_thresholds(near, upper, step, size)
+    design, finer = chosen_design(emphasis, size, upper, step)
+    if not design.share:
+        return Thresholds(upper, step, (), Fraction(0))
+    if finer and 25 * emphasis >= 1:  # less would not see what it is measured for
+        finer = max(finer, _between("distribution", step))
+    return Thresholds(upper, step, places_apart(upper, design.apart), design.share, finer)
+
+
+def preset_thresholds(preset: Emphasis, upper: int, step: Fraction, size: int) -> Thresholds:
+    """The thresholds of one of three designs that were chosen by measurement, for tables of few categories.
+
+    >>> preset_thresholds("counts", 50, Fraction(1, 10), 3000)
     Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 15, 24, 32, 39, 48, 49), share=Fraction(3, 20), ...)
     """
-    each, most, between = _SHARES[preset]
+    each, most, _ = _SHARES[preset]
     each *= (1 + _loud(step) / 4) / max(Fraction(1), step)
-    between *= (1 + _loud(step) / 2) / max(Fraction(1), step)
-    if size < SMALL or (preset == "counts" and step >= 1):
+    if preset == "counts" and step >= 1:
         return Thresholds(upper, step, (), Fraction(0))
     apart = _apart(upper + 1, size, each * step, int(most / each))
     share = Fraction(round(100 * each * apart), 100)
     if not share:
         return Thresholds(upper, step, (), share)
-    finer = Fraction(round(100 * between), 100) if apart > 1 else Fraction(0)
-    return Thresholds(upper, step, _places(upper, apart), share, finer)
+    finer = _between(preset, step) if apart > 1 else Fraction(0)
+    return Thresholds(upper, step, places_apart(upper, apart), share, finer)
+
+
+def _between(preset: Emphasis, step: Fraction) -> Fraction:
+    """The share of a threshold between two, in hundredths."""
+    return Fraction(round(100 * _SHARES[preset][2] * (1 + _loud(step) / 2) / max(Fraction(1), step)), 100)
 
 
 def _loud(step: Fraction) -> Fraction:
@@ -271,20 +314,3 @@ def _apart(counts: int, size: int, rate: Fraction, most: int) -> int:
     while apart < most and (apart + Fraction(1, 2)) ** 3 * size * rate**2 <= _SCATTER * counts:
         apart += 1
     return apart
-
-
-def _places(upper: int, apart: int) -> tuple[int, ...]:
-    """Thresholds below ``upper`` that double their distance until it is ``apart``, and the one below the top count.
-
-    Then distances differ by one in turn: with equal ones every gap of a table of even numbers would look alike.
-    """
-    places = {upper - 1} if upper else set[int]()
-    place, turn = 0, 0
-    while place < upper:
-        places.add(place)
-        if place < apart:
-            place += max(1, place)
-        else:
-            place += max(1, apart + (-1, 1, 0)[turn % 3]) if apart > 1 else 1
-            turn += 1
-    return tuple(sorted(places))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.privacy.adjacency import Neighbours
-from isotone.privacy.checks import Number, exact, one_of, positive, share, whole_number
+from isotone.privacy.checks import Number, exact, positive, share, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables.distribution.percentile import choose_upper
+from isotone.tables.emphasis import LEAST_SIZE, MOST_SIZE, Emphasis, checked_emphasis
 from isotone.tables.stratum import StratifiedMechanism
-from isotone.tables.thresholds import DENSE, FEW, SMALL, Preset, Thresholds, default_preset, thresholds_for
+from isotone.tables.thresholds import DENSE, FEW, SMALL, Thresholds, default_emphasis, thresholds_for
 
 __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 
@@ -59,9 +60,10 @@ class TwoStageMechanism(StratifiedMechanism):
     ----------
     upper
         The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
-    preset
-        What ε is spent on: ``counts``, ``both`` or ``distribution``. None takes ``distribution`` for an epsilon per step
-        below 1 (``both`` for fewer than 100 categories) or eight categories or more for each pair of counts, and otherwise ``counts``.
+    emphasis
+        What ε is spent on, from 0 (the counts alone) to 1 (their distribution alone), or the name of a point: ``counts`` is 0.02,
+        ``both`` 0.05 and ``distribution`` 0.5. ``tables.plan`` shows both errors along the scale. None takes ``both`` for an
+        epsilon per step below 1 or eight categories or more for each pair of counts, and otherwise ``counts``.
     percentile
         If given, the bound for top-coding is itself private: about this percentile of the counts, at most
         ``upper``, for ``upper_share`` of epsilon.
@@ -74,7 +76,7 @@ class TwoStageMechanism(StratifiedMechanism):
 
     upper: int
     epsilon: Fraction
-    preset: Preset | None
+    emphasis: Fraction | None
     percentile: Fraction | None
     upper_share: Fraction
     unit: Unit
@@ -84,7 +86,7 @@ class TwoStageMechanism(StratifiedMechanism):
         self,
         upper: int,
         epsilon: Number,
-        preset: Preset | None = None,
+        emphasis: Number | Emphasis | None = None,
         *,
         percentile: Number | None = None,
         upper_share: Number = "0.05",
@@ -95,7 +97,7 @@ class TwoStageMechanism(StratifiedMechanism):
         values: dict[str, Any] = {
             "upper": whole_number(upper, "upper", least=0, most=LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
-            "preset": None if preset is None else one_of(preset, "preset", get_args(Preset)),
+            "emphasis": None if emphasis is None else checked_emphasis(emphasis),
             "percentile": None if percentile is None else _checked_percentile(percentile),
             "upper_share": share(upper_share, "upper_share"),
             "unit": unit,
@@ -116,14 +118,14 @@ class TwoStageMechanism(StratifiedMechanism):
 
         It is a function of public numbers, and of the private bound ``upper`` if there is one.
 
-        >>> TwoStageMechanism(upper=9, epsilon=1, preset="both").stages(100).thresholds.share
-        Fraction(1, 5)
+        >>> TwoStageMechanism(upper=9, epsilon=1, emphasis="distribution").stages(1000).thresholds.share
+        Fraction(1, 2)
         """
         bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
         step = self.unit.per_step(self.epsilon - bound)
         top = self.upper if upper is None else upper
-        preset = self.preset or default_preset(step, top, size)
-        return Stages(bound, thresholds_for(preset, top, step, size))
+        emphasis = default_emphasis(step, top, size) if self.emphasis is None else self.emphasis
+        return Stages(bound, thresholds_for(emphasis, top, step, size))
 
     def measurement(self, size: int, upper: int | None = None) -> Thresholds:
         """The two measurements of a table, or a stratum, of ``size`` categories."""
@@ -132,11 +134,13 @@ class TwoStageMechanism(StratifiedMechanism):
     def error(self) -> Error:
         """The largest mean squared error of the unbiased noisy counts.
 
-        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. The fewer
-        the categories, the more a threshold has of ε: the error is that of the smallest tables with thresholds.
+        Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. It is the
+        largest over all numbers of categories that the rule for thresholds tells apart.
         """
-        sizes = (SMALL, FEW, max(SMALL, DENSE * (self.upper + 1) ** 2))
-        most = max(self.stages(size).thresholds.deviation_bound for size in sizes) ** 2
+        powers = [round(2 ** (half / 2)) for half in range(LEAST_SIZE, MOST_SIZE + 1)]
+        dense = DENSE * (self.upper + 1) ** 2
+        sizes = {SMALL, FEW, FEW + 1, *powers, dense, dense - 1}
+        most = max(self.stages(size).thresholds.deviation_bound for size in sizes if size >= SMALL) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
 

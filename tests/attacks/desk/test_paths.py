@@ -145,7 +145,7 @@ def test_every_entry_that_may_be_a_path_is_known():
         "order": ORDER,
         "breakdown": ORDER | {"by", "groups", "importance", "margins", "unlisted"},
         "questions": {"any_of", "column", "label", "missing", "no", "refusal", "refused", "separator", "word", "yes"},
-        "table": {"category", "categories", "upper", "count", "counts", "kind", "preset", "strata", "population", "shape"},
+        "table": {"category", "categories", "upper", "count", "counts", "kind", "emphasis", "strata", "population", "shape"},
         "surface": {"bins", "bounds", "increasing", "loss", "public_n", "x", "y", "y_range"},
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
                   "x_grid", "value_levels"},

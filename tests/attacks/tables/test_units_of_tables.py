@@ -77,7 +77,7 @@ def test_no_unit_costs_more_than_is_promised(columns: int, monkeypatch: pytest.M
 
     def query(promise: Guarantee, data: Any) -> Any:
         pair: Any = {} if columns == 1 else {"counts": ["x", "y"], "kind": "kind"}
-        options: Any = {"unit": "who", "contributions": 2, "preset": "distribution", **pair}
+        options: Any = {"unit": "who", "contributions": 2, "emphasis": "distribution", **pair}
         return table_query(data, "place", PLACES, 4, promise, **options)
 
     def read(unit: list[tuple[str, str]]) -> list[NDArray[np.int64]]:

@@ -33,6 +33,7 @@ PURE_COUNTS: dict[str, Build] = {
     "l 2": lambda epsilon, **unit: counts.L2Mechanism(ANTICHAIN, epsilon, **unit),
     "l p": lambda epsilon, **unit: counts.LpMechanism(ANTICHAIN, epsilon, 3, **unit),
     "hierarchical": lambda epsilon, **unit: counts.HierarchicalMechanism(CHAIN, epsilon, **unit),
+    "matrix": lambda epsilon, **unit: counts.MatrixMechanism(CHAIN, epsilon, **unit),
     "bounded": lambda epsilon, **unit: counts.BoundedPosetMechanism(ANTICHAIN, epsilon, max_size=3, **unit),
     "count plan": lambda epsilon, **unit: counts.plan(CHAIN, epsilon, **unit).best,
 }
@@ -94,7 +95,7 @@ def facts(mechanism: Any) -> dict[str, Any]:
     ):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
-    for name in ("rate", "unit", "n", "upper", "preset", "upper_share", "price"):
+    for name in ("rate", "unit", "n", "upper", "emphasis", "upper_share"):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
     if not isinstance(mechanism, CountMechanism):

@@ -33,7 +33,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         categories=NAMES,
         count="a",
         epsilon=9,
-        preset="distribution",
+        emphasis="0.2",
         strata=classes,
         folder=folder / "strata",
         **common,
@@ -42,7 +42,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     iso.release_table(
         data, categories=NAMES[:9], counts=["a", "b"], epsilon=9, folder=folder / "few", **common
     )
-    heaped: Any = common | {"upper": 20, "preset": "distribution", "folder": folder / "heaped"}
+    heaped: Any = common | {"upper": 20, "emphasis": "0.2", "folder": folder / "heaped"}
     iso.release_table(data.assign(a=7), categories=NAMES, count="a", epsilon="0.9", **heaped)
     return folder
 

@@ -59,28 +59,32 @@ def test_a_release_has_a_column_for_each_use(tmp_path: Path) -> None:
     assert np.all((frame["low"] <= frame["high"]) & (frame["estimate"] >= 0) & (frame["estimate"] <= 25))
 
 
-@pytest.mark.parametrize("preset", ["counts", "both", "distribution"])
-def test_every_preset_can_be_asked_for(tmp_path: Path, preset: Any) -> None:
-    release = released(tmp_path, preset=preset)
-    assert release.manifest["mechanism"]["preset"] == preset
+@pytest.mark.parametrize(
+    ("emphasis", "stored"),
+    [("counts", "1/50"), ("both", "1/20"), ("distribution", "1/2"), (0, "0"), (0.85, "17/20"), (1, "1")],
+)
+def test_every_emphasis_can_be_asked_for(tmp_path: Path, emphasis: Any, stored: str) -> None:
+    release = released(tmp_path, emphasis=emphasis)
+    assert release.manifest["mechanism"]["emphasis"] == stored
 
 
 @pytest.mark.parametrize(
-    ("asked", "preset"),
+    ("asked", "emphasis"),
     [
         ({}, None),
-        ({"strata": ["x", "y"]}, "both"),
-        ({"counts": ["m", "n"], "contributions": 1}, "counts"),
+        ({"strata": ["x", "y"]}, None),
+        ({"counts": ["m", "n"], "contributions": 2}, Fraction(1, 50)),
+        ({"counts": ["m", "n"], "kind": "k", "unit": "who", "contributions": 2}, Fraction(1, 50)),
     ],
 )
-def test_classes_and_two_columns_have_presets_of_their_own_below_an_epsilon_of_1(
-    asked: Any, preset: Any
-) -> None:
-    for epsilon, used in (("0.5", preset), (1, None)):
+def test_two_columns_have_an_emphasis_of_their_own_below_an_epsilon_of_1(asked: Any, emphasis: Any) -> None:
+    times = asked.get("contributions", 1)
+    for epsilon, used in ((Fraction(1, 2) * times, emphasis), (times, None)):
         query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), **asked)
-        assert query.mechanism.preset == used
-        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), preset="distribution", **asked)
-        assert query.mechanism.preset == "distribution"
+        assert query.mechanism.emphasis == used
+        assert query.mechanism.unit.contributions == times
+        query = table_query(None, "c", ["a", "b"], 9, Guarantee.pure(epsilon), emphasis=0.5, **asked)
+        assert query.mechanism.emphasis == Fraction(1, 2)
 
 
 def test_a_sum_adds_up_noisy_counts_with_their_noise(tmp_path: Path) -> None:
@@ -182,7 +186,7 @@ def test_strata_are_classes_of_categories_and_rates_are_for_their_people(tmp_pat
         ({"population": [1.0]}, "120 entries"),
         ({"population": [0] * 120}, "above 0"),
         ({"population": {"c0": 5}}, "no entry for 'c1'"),
-        ({"preset": "rows"}, "preset must be"),
+        ({"emphasis": "rows"}, "emphasis must be"),
     ],
 )
 def test_bad_public_choices_are_refused_before_the_charge(
@@ -190,7 +194,7 @@ def test_bad_public_choices_are_refused_before_the_charge(
 ) -> None:
     with pytest.raises(InputError, match=message):
         released(tmp_path, **options)
-    assert iso.Ledger(tmp_path / "l.ledger").spent().epsilon == 0
+    assert not (tmp_path / "l.ledger").exists()  # a ledger is made by its first charge
 
 
 def test_strata_and_populations_come_from_columns_of_the_public_list(tmp_path: Path) -> None:
@@ -200,7 +204,7 @@ def test_strata_and_populations_come_from_columns_of_the_public_list(tmp_path: P
     (tmp_path / "spec.toml").write_text(
         '[data]\npath = "data.csv"\n[privacy]\nepsilon = "1"\nledger = "l.ledger"\nunit = "case"\n'
         'budget = { epsilon = "1" }\n[table]\ncategory = "place"\ncategories_file = "list.csv"\ncount = "cases"\n'
-        'upper = 20\nstrata = "band"\npopulation = "people"\npreset = "counts"\n[output]\nfolder = "out"\n'
+        'upper = 20\nstrata = "band"\npopulation = "people"\nemphasis = "counts"\n[output]\nfolder = "out"\n'
     )
     spec: Any = load_spec(tmp_path / "spec.toml")
     query = spec.kind.query(spec)

@@ -170,6 +170,7 @@ def test_a_kill_at_any_step_shows_nothing_twice_with_other_data(
         if path.exists():  # once values are in the secret file they are the only ones
             part = json.loads(path.read_bytes())["periods"][period]
             if "values" in part:
+                assert "noise" not in part
                 durable.add(json.dumps(part["values"]))
         if period in series.shown():
             durable.add(json.dumps(series.shown()[period].tolist()))

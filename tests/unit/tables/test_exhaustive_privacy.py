@@ -27,6 +27,8 @@ FIRST = (
     (0, 0, 150, 0, 1),
 )
 """Noisy numbers at the first thresholds. Those of hundreds lead to more thresholds between them, the others do not."""
+EVERYWHERE = ((0, 0, 0, 0, 0, 0, 0), (0, 1, 1, 2, 2, 2, 2), (-3, 0, 5, 1, 2, 300, 2))
+"""The same where all thresholds are first ones."""
 NEXT = (
     -3,
     0,
@@ -68,7 +70,7 @@ def law_of(mechanism: TwoStageMechanism, table: tuple[int, ...], wanted: tuple[i
     draws = Recorder(np.array(wanted) - below)
     made, cumulative, _ = spent.measure(np.array(table), draws)
     assert tuple(cumulative[: len(wanted)]) == wanted
-    first = -draws.rates[0] * float(np.sum(np.abs(np.array(wanted) - below)))
+    first = -sum(draws.rates[:1]) * float(np.sum(np.abs(np.array(wanted) - below)))
     others = [-draws.rates[1] * np.abs(np.array(NEXT) - true) for true in cumulative[len(wanted) :]]
     return Law(made.finer, first, (*others, *(draws.law[value] for value in draws.values.tolist())))
 
@@ -83,18 +85,45 @@ def loss(one: Law, two: Law) -> float:
     return max(most, -least)
 
 
-@pytest.fixture(params=["counts", "both", "distribution"])
+FEW: dict[Any, tuple[int, ...]] = {
+    "counts": (0, 1, 2, 4, 6),
+    "both": (0, 1, 2, 4, 6),
+    "distribution": (0, 1, 2, 4, 6),
+}
+"""The thresholds of points of the scale where categories are few."""
+MANY: dict[Any, tuple[int, ...]] = {
+    0: (0, 1, 2, 4, 6),
+    "0.02": (0, 1, 2, 4, 6),
+    "0.1": (0, 1, 2, 4, 6),
+    "0.3": (0, 1, 2, 4, 6),
+    "0.5": (0, 1, 2, 3, 4, 5, 6),
+    1: (0, 1, 2, 3, 4, 5, 6),
+}
+"""Those that the rule chooses where they are many."""
+
+
+@pytest.fixture(params=[*(("few", name) for name in FEW), *(("many", name) for name in MANY)], ids=str)
 def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TwoStageMechanism:
-    monkeypatch.setattr(
-        thresholds_module, "SMALL", 1
-    )  # so that tables of two categories are measured like large ones
-    return TwoStageMechanism(UPPER, "2/5", request.param)
+    """So that tables of two categories are measured like large ones."""
+    size, emphasis = request.param
+    monkeypatch.setattr(thresholds_module, "SMALL", 1)
+    if size == "many":
+        monkeypatch.setattr(thresholds_module, "FEW", 1)
+    made = TwoStageMechanism(UPPER, "2/5", emphasis)
+    assert made.stages(SIZE).thresholds.places == (FEW if size == "few" else MANY)[emphasis]
+    return made
+
+
+def firsts(mechanism: TwoStageMechanism) -> tuple[tuple[int, ...], ...]:
+    """What the first noisy numbers may be."""
+    return {5: FIRST, 7: EVERYWHERE}[len(mechanism.stages(SIZE).thresholds.places)]
 
 
 def losses(mechanism: TwoStageMechanism, pairs: Any) -> list[float]:
     """The largest loss of each pair of tables over everything that may come out."""
     law = cache(lambda table, wanted: law_of(mechanism, table, wanted))
-    return [max(loss(law(one, wanted), law(two, wanted)) for wanted in FIRST) for one, two in pairs]
+    wanted = firsts(mechanism)
+    return [max(loss(law(one, each), law(two, each)) for each in wanted) for one, two in pairs]
 
 
 def worst_loss(mechanism: TwoStageMechanism, pairs: Any) -> float:
@@ -113,13 +142,14 @@ def steps() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 
 def test_one_step_costs_epsilon_and_no_less(mechanism: TwoStageMechanism) -> None:
-    assert mechanism.stages(SIZE).thresholds.places == (0, 1, 2, 4, 6)
     assert losses(mechanism, steps()) == pytest.approx([0.4] * len(steps()), abs=1e-9)
 
 
 def test_more_thresholds_are_measured_where_the_first_numbers_say_so(mechanism: TwoStageMechanism) -> None:
-    chosen = {law_of(mechanism, (3, 5), wanted).finer for wanted in FIRST}
-    assert chosen == ({()} if mechanism.preset == "counts" else {(), (3,), (5,), (3, 5)})
+    chosen = {law_of(mechanism, (3, 5), wanted).finer for wanted in firsts(mechanism)}
+    # a share of 0.03 has noise beyond 300 categories: nothing is worth it
+    worth = mechanism.stages(SIZE).thresholds.finer_share > Fraction(5, 100)
+    assert chosen == ({(), (3,), (5,), (3, 5)} if worth else {()})
 
 
 def test_a_count_that_does_not_pay_for_a_later_threshold_would_be_seen(
@@ -128,7 +158,8 @@ def test_a_count_that_does_not_pay_for_a_later_threshold_would_be_seen(
     plain = thresholds_module.Thresholds.line.func  # type: ignore[attr-defined]
     without = property(lambda self: plain(dataclasses.replace(self, finer=())))
     monkeypatch.setattr(thresholds_module.Thresholds, "line", without)
-    assert (worst_loss(mechanism, steps()) > 0.4 + 1e-3) == (mechanism.preset != "counts")
+    worth = mechanism.stages(SIZE).thresholds.finer_share > Fraction(5, 100)
+    assert (worst_loss(mechanism, steps()) > 0.4 + 1e-3) == worth
 
 
 def test_a_person_of_two_steps_costs_twice_as_much(mechanism: TwoStageMechanism) -> None:

@@ -67,14 +67,14 @@ def test_replacing_a_unit_doubles_the_change_and_no_more(once):
             assert worst == bound
 
 
-@pytest.mark.parametrize("preset", [None, "counts", "both", "distribution"])
-def test_both_measurements_cost_rho_exactly(preset):
+@pytest.mark.parametrize("emphasis", [None, *(Fraction(tenths, 10) for tenths in range(11))])
+def test_both_measurements_cost_rho_exactly(emphasis):
     rho = Fraction(1, 7)
     for k, once, neighbours, size in itertools.product(
         (1, 2, 30), (True, False), ("add-remove", "replace"), (10, 100)
     ):
         unit = Unit(k, neighbours)
-        made = measurement_for(preset, 9, rho, unit, once, size)
+        made = measurement_for(emphasis, 9, rho, unit, once, size)
         first = 0 if made.cumulative is None else 1 / made.cumulative
         assert (made.cumulative is None) == (size < 50)
         assert change(unit, once, Fraction(first), 1 / made.counts) / 2 == rho
@@ -82,7 +82,7 @@ def test_both_measurements_cost_rho_exactly(preset):
 
 def test_the_discrete_gaussian_costs_what_its_square_says():
     """Rényi divergences of noisy neighbours, coordinate by coordinate, from the probabilities themselves."""
-    made = measurement_for("both", 2, Fraction(1, 2), Unit(), True, 60)
+    made = measurement_for(Fraction(1, 10), 2, Fraction(1, 2), Unit(), True, 60)
     x = np.arange(-200, 201)
 
     def log_law(variance, shift):

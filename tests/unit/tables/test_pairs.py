@@ -43,7 +43,7 @@ def test_the_joint_distribution_and_the_margins_are_kept(mechanism):
 
 
 def test_channels_are_the_laws_of_clamped_noise():
-    plain, gaussian = TwoStageMechanism(4, 1, "counts"), GaussianTableMechanism(4, rho="1/2", preset="both")
+    plain, gaussian = TwoStageMechanism(4, 1, "counts"), GaussianTableMechanism(4, rho="1/2", emphasis="both")
     a = np.exp(-1.0)
     assert plain.measurement(100).channel()[1] == pytest.approx(
         np.array(

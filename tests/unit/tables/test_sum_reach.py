@@ -12,8 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism
+from isotone.tables.emphasis import Emphasis
 from isotone.tables.estimate.sum_intervals import reach
-from isotone.tables.thresholds import Preset, Thresholds
+from isotone.tables.thresholds import Thresholds, preset_thresholds
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 
@@ -56,11 +57,11 @@ def test_one_wide_noise_keeps_its_distance_at_every_confidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "epsilon"),
+    ("emphasis", "epsilon"),
     [("distribution", "0.5"), ("distribution", "0.7"), ("distribution", "2"), ("both", "3")],
 )
-def test_sums_keep_their_distance_whatever_the_true_counts(preset: Preset, epsilon: str) -> None:
-    measured = TwoStageMechanism(4, epsilon, preset).measurement(60)
+def test_sums_keep_their_distance_whatever_the_true_counts(emphasis: Emphasis, epsilon: str) -> None:
+    measured = TwoStageMechanism(4, epsilon, emphasis).measurement(60)
     assert measured.places
     laws = [measured.errors(count) for count in range(5)]
     for count, (errors, law) in enumerate(laws):
@@ -83,7 +84,7 @@ def test_the_widest_law_need_not_be_that_of_the_largest_variance() -> None:
 
 def test_a_sum_of_many_noises_that_are_small_or_huge_is_not_normal() -> None:
     """Most of these errors are below 20 or about 600. A normal law with their variance has 68 % in place of 70."""
-    measured = TwoStageMechanism(100, "0.1", "distribution").measurement(3000)
+    measured = preset_thresholds("distribution", 100, Fraction(1, 10), 3000)
     errors, law = measured.errors(8)
     grid = np.bincount(np.round(errors).astype(np.int64) % 2**17, law, 2**17)
     sums = np.fft.irfft(np.fft.rfft(grid) ** 65)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from isotone.tables.estimate.distinct import few_distinct, fit_on
+from isotone.tables.estimate.distinct import few_distinct, fit_on, unsmoothed
 from isotone.tables.estimate.views import Views, noise_precision
 
 
@@ -79,3 +79,28 @@ def test_a_single_count_is_always_possible() -> None:
     found = few_distinct(views_of([1], 3, 0.01, 0.01, seed=0))
     assert np.sum(found.histogram > 0) >= 1
     assert np.isfinite(found.evidence)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_fit_without_a_model_is_the_least_misfit_of_all_histograms(seed: int) -> None:
+    """Within a hundredth of that of non-negative least squares, which no fit can undercut."""
+    rng = np.random.default_rng(seed)
+    views = views_of((2 * rng.integers(0, 6, 400)).tolist(), 12, 0.2, 0.5, seed)
+    found = unsmoothed(views)
+    assert np.all(found >= 0)
+    assert found.sum() == pytest.approx(400)
+    below = np.tril(np.ones((11, 12)))
+
+    def misfit(histogram: NDArray[np.float64]) -> float:
+        return views.misfit(below @ histogram)[0]
+
+    total = {"type": "eq", "fun": lambda h: h.sum() - 400}
+    best = minimize(
+        misfit,
+        np.full(12, 400 / 12),
+        jac=lambda h: below.T @ views.misfit(below @ h)[1],
+        bounds=[(0, None)] * 12,
+        constraints=[total],
+        options={"maxiter": 2000, "ftol": 1e-12},
+    )
+    assert misfit(found) <= best.fun + 0.01 * abs(best.fun) + 0.05

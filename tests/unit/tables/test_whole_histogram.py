@@ -178,3 +178,26 @@ def test_models_that_cannot_be_told_apart_are_averaged(monkeypatch: pytest.Monke
     found = search.blended(search.best(Fit.start(np.full(31, 60 / 31))))
     np.testing.assert_allclose(found.fit.histogram, np.mean(tried, axis=0))
     assert np.ptp([histogram[0] for histogram in tried]) > 0.1
+
+
+def test_a_comb_whose_thresholds_are_all_measured_is_not_smoothed_away() -> None:
+    """Nearly as close as the isotonic projection of its thresholds, which smoothing is not, and a smooth table is left smooth."""
+    ours, alone, mixed = 0.0, 0.0, 0
+    for seed in range(4):
+        table = 2 * np.random.default_rng(seed).geometric(0.12, 10_000).clip(1, 30)
+        cumulative, noisy = measured(table, 61, 0.05, 0.05, seed)
+        found = estimated(cumulative, noisy, noise_precision(0.05), 0.05)
+        mixed += "without a model" in found.model
+        ours += distance(found.histogram, table)
+        rising = np.clip(isotonic_regression(cumulative.astype(float)).x, 0, len(table))
+        alone += float(np.abs(rising - np.cumsum(np.bincount(table, minlength=61))[:-1]).sum())
+    assert mixed == 4
+    assert ours <= 1.08 * alone
+    for name in ("bell", "decay"):
+        cumulative, noisy = measured(SHAPES[name], 31, 0.1, 0.1, 0)
+        assert "without a model" not in estimated(cumulative, noisy, noise_precision(0.1), 0.1).model
+    few = np.where(np.arange(60) % 2 == 0, noise_precision(0.05), 0.0)  # half of the thresholds
+    cumulative, noisy = measured(
+        2 * np.random.default_rng(0).geometric(0.12, 10_000).clip(1, 30), 61, 0.05, 0.05, 0
+    )
+    assert "without a model" not in estimated(cumulative, noisy, few, 0.05).model

@@ -18,8 +18,9 @@ from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.steward import plan_spec
 from isotone.tables import GaussianTableMechanism
+from isotone.tables.emphasis import POINTS
 from isotone.tables.table_plan import expected_errors
-from isotone.tables.thresholds import default_preset
+from isotone.tables.thresholds import default_emphasis
 
 __all__ = ["TableSheet"]
 
@@ -95,8 +96,11 @@ def _ours(spec: Spec) -> str:
     query = spec.kind.query(spec)
     if isinstance(query, PairQuery):
         return ""
-    mechanism, preset = query.mechanism, query.mechanism.preset
+    mechanism, emphasis = query.mechanism, query.mechanism.emphasis
+    names = {point: name for name, point in POINTS.items()}
     if isinstance(mechanism, GaussianTableMechanism):
-        return f"{preset or 'counts'}, Gaussian"
-    step, size = mechanism.unit.per_step(mechanism.epsilon), len(query.source.categories)
-    return preset or default_preset(step, mechanism.upper, size)
+        return f"{'counts' if emphasis is None else names.get(emphasis, '')}, Gaussian"
+    if emphasis is None:
+        step, size = mechanism.unit.per_step(mechanism.epsilon), len(query.source.categories)
+        emphasis = default_emphasis(step, mechanism.upper, size)
+    return names.get(emphasis, "")

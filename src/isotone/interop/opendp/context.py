@@ -32,7 +32,7 @@ from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.questions import Answers
 from isotone.reading.records import RecordSource
 from isotone.tables import TwoStageMechanism
-from isotone.tables.thresholds import Preset
+from isotone.tables.emphasis import Emphasis
 
 __all__ = [
     "make_isotone_column",
@@ -109,7 +109,7 @@ def make_isotone_table(
     category: str,
     upper: int,
     contributions: int = 1,
-    preset: Preset | None = None,
+    emphasis: Number | Emphasis | None = None,
 ) -> Any:
     """A table of counts by the two-stage mechanism.
 
@@ -117,7 +117,7 @@ def make_isotone_table(
     """
     neighbours = InputMetric.of(input_metric).neighbours
     settings: dict[str, Any] = {"contributions": contributions, "neighbours": neighbours}
-    mechanism = TwoStageMechanism(upper, _amount(budget), preset, **settings)
+    mechanism = TwoStageMechanism(upper, _amount(budget), emphasis, **settings)
     return make_table(input_domain, input_metric, mechanism, category=category, categories=categories)
 
 

@@ -19,7 +19,7 @@ from isotone.tables.estimate import banded_matrices as bands
 from isotone.tables.estimate.smooth import Fit
 from isotone.tables.estimate.views import Views
 
-__all__ = ["few_distinct", "fit_on"]
+__all__ = ["few_distinct", "fit_on", "unsmoothed"]
 
 _EMPTY = 1e6  # the precision with which an absent count is held at 0
 
@@ -39,6 +39,19 @@ def few_distinct(views: Views) -> Fit:
         support = _without_weakest(support, histogram, spread)
     assert best is not None  # a single count always has all categories
     return best
+
+
+def unsmoothed(views: Views) -> NDArray[np.float64]:
+    """The histogram that both views tell by themselves: least squares without negative bins and without any model.
+
+    Bins that come out negative are held at 0, and the others are fitted again, until none is negative.
+    """
+    support = np.ones(len(views.direct) + 1, np.bool_)
+    while True:
+        histogram, _, _ = fit_on(views, support)
+        if np.all(histogram[support] > 0) or np.sum(support) == 1:
+            return histogram
+        support &= histogram > 0
 
 
 def _without_weakest(

@@ -140,6 +140,11 @@ class Views:
         covariance = cumulative_covariance(histogram, self.rates)
         return replace(self, covariance=covariance, believed=histogram)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every threshold was measured."""
+        return bool(np.all(self.precision > 0))
+
     @cached_property
     def _factored(self) -> bands.Factor:
         return bands.factor(self.covariance)

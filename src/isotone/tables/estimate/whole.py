@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.tables.estimate.distinct import few_distinct
+from isotone.tables.estimate.distinct import few_distinct, unsmoothed
 from isotone.tables.estimate.gaussian_views import DirectViews, GaussianViews
 from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
 from isotone.tables.estimate.spikes import stand_out
@@ -36,6 +36,9 @@ _LONG: Shapes = tuple((2, scale, False) for scale in (0.0015, 0.0004, 0.0001))  
 _LEVEL: Shapes = tuple((1, scale, False) for scale in (0.2, 0.05, 0.01))
 _FALLING: Shapes = tuple((2, scale, True) for scale in (2.0, 0.6, 0.2, 0.06))
 _DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_FREE = 1.0  # the scale of first differences from which on the intensity may jump anywhere
+_SCATTERED = 30.0  # the dispersion from which on the histogram may jump anywhere
+_BY_ITSELF = 2 / 3  # of the histogram of such a table, what is taken from a fit without any model
 _BARE = 0.05  # at most this share of the categories outside the spikes: nearly all mass is in spikes
 _SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
@@ -174,8 +177,18 @@ def estimate_histogram(views: Views | GaussianViews) -> HistogramEstimate:
         smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
     if distinct and distinct.evidence > smooth.evidence:
         number = int(np.sum(distinct.histogram > 0))
-        return _told(distinct, views.size, f"{number} distinct count" + "s" * (number > 1))
-    return _told(smooth.fit, views.size, words)
+        return _told(distinct.histogram, views.size, f"{number} distinct count" + "s" * (number > 1))
+    if smooth is not spiked and _rough(shapes, smooth) and type(views) is Views and views.complete:
+        words += ", mixed with a fit without a model"
+        by_itself = unsmoothed(views)
+        return _told((1 - _BY_ITSELF) * smooth.fit.histogram + _BY_ITSELF * by_itself, views.size, words)
+    return _told(smooth.fit.histogram, views.size, words)
+
+
+def _rough(shapes: Shapes, chosen: _FittedModel) -> bool:
+    """Whether the best model is one that lets a histogram jump anywhere, as that of a comb does."""
+    order, scale, _ = shapes[chosen.shape]
+    return (order == 1 and scale >= _FREE) or _DISPERSIONS[chosen.dispersion] >= _SCATTERED
 
 
 def _few_distinct(views: Views | GaussianViews) -> Fit | None:
@@ -223,5 +236,5 @@ def _in_words(shapes: Shapes, chosen: _FittedModel) -> str:
     return f"differences of order {order} and scale {scaled}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
 
 
-def _told(found: Fit, size: int, model: str) -> HistogramEstimate:
-    return HistogramEstimate(found.histogram * (size / float(np.sum(found.histogram))), model)
+def _told(histogram: NDArray[np.float64], size: int, model: str) -> HistogramEstimate:
+    return HistogramEstimate(histogram * (size / float(np.sum(histogram))), model)

@@ -63,7 +63,7 @@ class TableKind(Kind):
             kind=table.kind,
             unit=spec.data.unit,
             contributions=spec.data.contributions if declared else None,
-            preset=table.preset,
+            emphasis=table.emphasis,
             strata=table.column(table.strata, spec.resolve),
             population=table.column(table.population, spec.resolve),
             confidence=spec.output.confidence,

@@ -28,7 +28,7 @@ from isotone.release.kinds.table.strata import checked_population, checked_strat
 from isotone.release.manifest import Stated
 from isotone.release.result import Release
 from isotone.tables.choosing import table_mechanism
-from isotone.tables.thresholds import Preset
+from isotone.tables.emphasis import Emphasis
 
 __all__ = ["release_table", "table_query"]
 
@@ -51,7 +51,7 @@ def release_table(
     unit: UnitKey = None,
     contributions: int | None = None,
     neighbours: Neighbours = "add-remove",
-    preset: Preset | None = None,
+    emphasis: Number | Emphasis | None = None,
     strata: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
     population: Mapping[str, Number] | Sequence[Number] | None = None,
     confidence: float = 0.95,
@@ -85,9 +85,9 @@ def release_table(
     unit, contributions
         The column of the privacy unit, and in how many categories one unit may count (1 unless given). Of two columns it is in how
         many of both together; for two columns of counts it must be given.
-    preset
-        ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`. At an ε below 1 the default
-        is ``counts`` for two columns, and ``both`` for strata.
+    emphasis
+        From 0 (counts) to 1 (distribution), or ``counts``, ``both`` or ``distribution``, as for :class:`~isotone.tables.TwoStageMechanism`.
+        At an ε below 1 the default is ``counts`` for two columns.
     strata
         Public classes of categories, such as bands of population: the class of each category in their order, or a mapping
         from each class to its categories. A unit's step touches one category and so one class, so each class is measured
@@ -116,7 +116,7 @@ def release_table(
         kind=kind,
         unit=unit,
         contributions=contributions,
-        preset=preset,
+        emphasis=emphasis,
         strata=strata,
         population=population,
         confidence=confidence,
@@ -137,7 +137,7 @@ def table_query(
     kind: str | None = None,
     unit: UnitKey = None,
     contributions: int | None = None,
-    preset: Preset | None = None,
+    emphasis: Number | Emphasis | None = None,
     strata: Any = None,
     population: Any = None,
     confidence: float = 0.95,
@@ -154,11 +154,11 @@ def table_query(
     pair = None if counts is None else two_columns(counts, kind, contributions)
     aggregated = count is not None if pair is None else kind is None
     units = check_contributions(1 if contributions is None else contributions, "" if aggregated else unit)
-    # at a small ε the other column, or the class, says much of the distribution (docs/theory/tables-whole.md, section 6)
-    small = "counts" if pair is not None else None if strata is None else "both"
+    # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
+    small = None if pair is None else "counts"
     # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
     mechanism = table_mechanism(
-        upper, guarantee, preset, contributions=units, once=not aggregated, small=small
+        upper, guarantee, emphasis, contributions=units, once=not aggregated, small=small
     )
     guarantee = replace(mechanism.guarantee, unit=guarantee.unit)  # ε alone, where δ buys nothing
     names, level = public_names(categories, "categories"), confidence_level(confidence)

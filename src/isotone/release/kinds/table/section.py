@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from isotone.release.order_files import read_categories, read_column
 from isotone.release.sections import Section, Size, Text
+from isotone.tables.emphasis import Emphasis
 from isotone.tables.shapes import Shape
-from isotone.tables.thresholds import Preset
 
 __all__ = ["TableSection"]
 
@@ -33,8 +33,8 @@ class TableSection(Section):
     """With counts: the column that says to which of the two a row belongs. A row then counts as one."""
     upper: Size
     """The largest count. Counts above it are clipped to it. Not chosen by the data."""
-    preset: Preset | None = None
-    """What ε is spent on: "counts", "both" or "distribution". By default "distribution" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "both" for fewer than 100 categories and for strata, and "counts" for two columns."""
+    emphasis: Emphasis | float | None = None
+    """What ε is spent on, from 0 (counts) to 1 (distribution), or "counts" (0.02), "both" (0.05) or "distribution" (0.5). By default "both" for an ε below 1 or eight categories or more for each pair of counts, and otherwise "counts". Below 1 it is "counts" for two columns."""
     strata: Text | None = None
     """The column of categories_file with the public class of each category. Each class is measured with all of ε."""
     population: Text | None = None

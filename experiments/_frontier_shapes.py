@@ -1,0 +1,51 @@
+"""Shapes on which the scale from counts to distribution is judged, written before any of them was released.
+
+The rule that turns an emphasis into thresholds was chosen on others: a geometric law, two bells, a half empty table, and, after
+they had been looked at, a u, a triangle, stairs, a power law, a mixture of Poisson laws and a negative binomial law. None of the shapes
+here is one of those. A table is drawn afresh for every release, with as many categories as a setting asks for.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from _tables import Table
+
+__all__ = ["ROUGH", "SETTINGS", "SMOOTH", "drawn", "probabilities"]
+
+SETTINGS = tuple(
+    (size, upper, epsilon) for size in (1000, 10_000) for upper in (20, 60) for epsilon in ("0.1", "0.3", "1")
+)
+"""Categories, the largest count, and ε."""
+
+SMOOTH = ("lognormal", "leaning right", "logistic bell", "ramp and plateau", "stretched tail", "wave")
+ROUGH = ("every third count", "heaps of four", "fives and tens", "even numbers, falling")
+
+
+def probabilities(name: str, upper: int) -> NDArray[np.float64]:
+    """The probabilities of the counts from 0 to ``upper`` for one of the shapes."""
+    counts = np.arange(upper + 1)
+    x = (counts + 0.5) / (upper + 1)
+    fall = np.exp(-3 * x)
+    weights = {
+        "lognormal": np.exp(-((np.log(6 * x) / 0.8) ** 2) / 2) / x,
+        "leaning right": x**2 * (1 - x) ** 0.5,
+        "logistic bell": 1 / np.cosh((x - 0.45) / 0.14) ** 2,
+        "ramp and plateau": np.minimum(x / 0.4, 1.0) + 0.05,
+        "stretched tail": np.exp(-((x / 0.12) ** 0.7)),
+        "wave": 1 + 0.8 * np.sin(3 * np.pi * x),
+        "every third count": (counts % 3 == 1) * np.exp(-((x - 0.4) ** 2) / 0.08),
+        "heaps of four": fall * np.where(counts % 4 == 0, 6.0, 1.0),
+        "fives and tens": fall * np.where(counts % 10 == 0, 12.0, np.where(counts % 5 == 0, 5.0, 0.4)),
+        "even numbers, falling": (counts % 2 == 0) * np.exp(-5 * x),
+    }[name]
+    return np.asarray(weights / weights.sum(), np.float64)
+
+
+def drawn(name: str, size: int, upper: int, draw: int) -> Table:
+    """A table of one of the shapes, the same for the same draw."""
+    rng = np.random.default_rng([zlib.crc32(name.encode()), size, upper, draw])
+    return Table(name, rng.choice(upper + 1, size, p=probabilities(name, upper)), upper)

@@ -1,0 +1,114 @@
+"""Open questions of the papers on tiny tables, by linear programs: pairs of counts, and several contributions."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+
+from common import write_table
+from isotone.mechanism import Progress
+from isotone.tables.matrices.geometric import geometric_matrix
+
+Floats = NDArray[np.float64]
+LOSSES = {"absolute": 1, "squared": 2}
+
+
+def best_channel(z: Floats, cost: Floats, edges: list[tuple[int, int]], factor: float) -> float:
+    """The least expected cost of a matrix that keeps ``z`` and whose rows differ by at most ``factor`` along the edges."""
+    m = len(z)
+    kept = sparse.hstack([z[x] * sparse.eye_array(m) for x in range(m)])
+    ones = sparse.kron(sparse.eye_array(m), np.ones((1, m)))
+    rows, columns, values = list[int](), list[int](), list[float]()
+    for at, (x, other, y) in enumerate(
+        (x, o, y) for a, b in edges for x, o in ((a, b), (b, a)) for y in range(m)
+    ):
+        rows += [at, at]
+        columns += [x * m + y, other * m + y]
+        values += [1.0, -factor]
+    private = sparse.csr_array((values, (rows, columns)), shape=(2 * len(edges) * m, m * m))
+    found = linprog(
+        (z[:, None] * cost).ravel(),
+        A_ub=private,
+        b_ub=np.zeros(private.shape[0]),
+        A_eq=sparse.vstack([kept, ones]).tocsr(),
+        b_eq=np.concatenate([z, np.ones(m)]),
+        method="highs",
+    )
+    return float(found.fun)
+
+
+def transported(z: Floats, cost: Floats, noise: Floats) -> float:
+    """The least expected cost if noisy states are moved so that ``z`` comes out: optimal transport of the noise."""
+    m = len(z)
+    joint = z[:, None] * noise
+    price = joint.T @ cost  # of all that is seen as y and published as w
+    left = sparse.kron(sparse.eye_array(m), np.ones((1, m)))
+    # shares of y that go to w: rows sum to 1, and what arrives is z
+    arrives = sparse.hstack([joint.sum(axis=0)[y] * sparse.eye_array(m) for y in range(m)])
+    found = linprog(
+        price.ravel(),
+        A_eq=sparse.vstack([left, arrives]).tocsr(),
+        b_eq=np.concatenate([np.ones(m), z]),
+        method="highs",
+    )
+    return float(found.fun)
+
+
+def pairs(n: int, epsilon: float, power: int, z: Floats) -> tuple[float, float]:
+    """The least cost of a mechanism that keeps the joint distribution of two counts, and that of noise moved by optimal transport."""
+    states = list(product(range(n), repeat=2))
+    place = {state: at for at, state in enumerate(states)}
+    edges = [(place[a, b], place[a + 1, b]) for a in range(n - 1) for b in range(n)]
+    edges += [(place[a, b], place[a, b + 1]) for a in range(n) for b in range(n - 1)]
+    grid = np.array(states)
+    cost = (np.abs(grid[:, None, :] - grid[None, :, :]) ** power).sum(axis=2).astype(np.float64)
+    single = geometric_matrix(n, epsilon)
+    return best_channel(z, cost, edges, float(np.exp(epsilon))), transported(z, cost, np.kron(single, single))
+
+
+def several(n: int, steps: int, epsilon: float, power: int, z: Floats) -> tuple[float, float]:
+    """The least cost if only changes of one count by up to ``steps`` must be hidden, and that of noise for each step."""
+    counts = np.arange(n)
+    cost = (np.abs(counts[:, None] - counts) ** power).astype(np.float64)
+    edges = [(a, b) for a in range(n) for b in range(a + 1, min(a + steps, n - 1) + 1)]
+    best = best_channel(z, cost, edges, float(np.exp(epsilon)))
+    return best, transported(z, cost, geometric_matrix(n, epsilon / steps))
+
+
+def distributions(n: int, number: int) -> list[Floats]:
+    """Joint distributions of two counts: correlated, independent, and at random."""
+    rng = np.random.default_rng(n)
+    x = np.arange(n)
+    near = np.exp(-np.abs(x[:, None] - x)).ravel()
+    falling = np.exp(-0.7 * (x[:, None] + x)).ravel()
+    found = [near / near.sum(), falling / falling.sum()]
+    return [*found, *(rng.dirichlet(np.full(n * n, 0.5)) for _ in range(number - len(found)))]
+
+
+def run(out: Path, quick: bool, progress: Progress) -> None:
+    """Write the ratio of both costs for every tiny case."""
+    rows: list[tuple[object, ...]] = []
+    sizes = (3,) if quick else (3, 4)
+    for n, epsilon, (name, power) in product(sizes, (0.5, 1.0, 2.0), LOSSES.items()):
+        progress(0.5, f"pairs of {n} counts")
+        ratios = [
+            b / a for z in distributions(n, 3 if quick else 8) for a, b in [pairs(n, epsilon, power, z)]
+        ]
+        rows.append(("pairs", n, 1, epsilon, name, len(ratios), *_shown(ratios)))
+    for steps, epsilon, (name, power) in product((1, 2, 3), (0.5, 1.0, 2.0), LOSSES.items()):
+        rng = np.random.default_rng(steps)
+        some = [rng.dirichlet(np.ones(7)) for _ in range(3 if quick else 8)]
+        ratios = [b / a for z in some for a, b in [several(7, steps, epsilon, power, z)]]
+        rows.append(("one category", 7, steps, epsilon, name, len(ratios), *_shown(ratios)))
+    names = ("question", "counts", "steps", "epsilon", "loss", "cases", "least", "mean", "most")
+    write_table(out, "ratios", {each: [row[at] for row in rows] for at, each in enumerate(names)})
+    progress(1.0, "done")
+
+
+def _shown(ratios: list[float]) -> tuple[str, str, str]:
+    return f"{min(ratios):.4f}", f"{np.exp(np.mean(np.log(ratios))):.4f}", f"{max(ratios):.4f}"
