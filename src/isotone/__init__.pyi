@@ -14,6 +14,7 @@ from isotone.order.poset import Poset as Poset
 from isotone.privacy.guarantee import Guarantee as Guarantee
 from isotone.reading.questions import Question as Question
 from isotone.reading.questions import order_of as order_of
+from isotone.reading.sources import DataFile as DataFile
 from isotone.release.description import Answers as Answers
 from isotone.release.description import Unit as Unit
 from isotone.release.kinds.counts.description import Counts as Counts

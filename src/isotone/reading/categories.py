@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns import ColumnRule, as_integer, as_text, name_text, read_columns
+from isotone.reading.columns import ColumnRule, as_integer, as_text, name_text, public_texts, read_columns
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.operations import numbered
 from isotone.reading.sources import Frame, collect, open_source
@@ -47,10 +46,7 @@ class CategorySource(RowsOfUnits):
     contributions: int = 1
 
     def __post_init__(self) -> None:
-        texts = self.texts
-        if len(set(texts)) < len(texts):
-            twice = min(name for name, times in Counter(texts).items() if times > 1)
-            raise InputError(f"categories must be distinct; {twice!r} is there twice.")
+        public_texts(self.categories, "categories")
         if self.unit is not None:
             object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
         if self.count is not None and self.unit is not None:
@@ -64,7 +60,9 @@ class CategorySource(RowsOfUnits):
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
         counts = [] if self.count is None else [self.count]
-        return open_source(self.data, [self.category, *counts, *self.unit_columns])
+        return open_source(
+            self.data, {"category": [self.category], "number": counts, "unit": self.unit_columns}
+        )
 
 
 def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
@@ -114,11 +112,8 @@ class PairSource(RowsOfUnits):
     contributions: int = 1
 
     def __post_init__(self) -> None:
-        texts = self.texts
-        if len(set(texts)) < len(texts):
-            raise InputError("categories must be distinct.")
-        if len(set(self.kinds)) < 2:
-            raise InputError("The two columns of a pair must have different names.")
+        public_texts(self.categories, "categories")
+        public_texts(self.names, "The names of the two columns of a pair")
         if self.kind is None and self.unit is not None:
             raise InputError("Rows that are already counts have no unit: leave out unit=, or give kind=.")
         if self.unit is not None:
@@ -136,8 +131,9 @@ class PairSource(RowsOfUnits):
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        extra = list(self.names) if self.kind is None else [self.kind]
-        return open_source(self.data, [self.category, *extra, *self.unit_columns])
+        counts = list(self.names) if self.kind is None else []
+        names = [self.category] if self.kind is None else [self.category, self.kind]
+        return open_source(self.data, {"category": names, "number": counts, "unit": self.unit_columns})
 
 
 def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:

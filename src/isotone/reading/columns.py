@@ -1,22 +1,25 @@
-"""Read a column as numbers.
+"""Read a column as numbers, as texts or as units, in the language that all engines share.
 
-Each record is read on its own. What cannot be parsed is missing.
+Each record is read on its own, and what it says never depends on what others say. A frame takes the type of a column from its
+contents: one missing value makes whole numbers floats, one word makes them objects. So a value is the same text and the same number in
+a column of any type. Single values are read in :mod:`isotone.reading.values`, by the same rules.
 
-Engines disagree on what a failed conversion does (raise, null, wrap around), so text is checked against a
-pattern first and only what matches is converted: no content can make a query fail.
+Engines disagree on what a failed conversion does (raise, null, wrap around), so text is checked against a pattern first and only what
+matches is converted: no content can make a query fail.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from isotone.reading.values import LARGEST, NO_UNIT, REAL, WHOLE, plain_text
+from isotone.errors import InputError
+from isotone.reading.values import INFINITE, LARGEST, NO_UNIT, REAL, WHOLE, plain_text
 
 __all__ = [
     "ColumnRule",
@@ -29,6 +32,7 @@ __all__ = [
     "is_readable",
     "label",
     "name_text",
+    "public_texts",
     "quoted",
     "read_columns",
     "read_numbers",
@@ -38,6 +42,7 @@ __all__ = [
 
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
+_INFINITE_NUMBERS = {word: repr(number) for word, number in INFINITE.items()}
 _HUGE = r"^[-+]?[1-9][0-9]{17,}(\.0*)?$"
 _MORE = 1 + 2.0**-50  # more than a quotient of any engine is rounded down
 _UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
@@ -59,34 +64,35 @@ def is_readable(dtype: Any) -> bool:
 def as_real(column: str, dtype: Any) -> nw.Expr:
     """The column as a float.
 
-    Missing, unparsable, infinite and NaN values are null.
+    Missing, unparsable and NaN values are null. Infinite ones are the largest number.
 
     Booleans are 1 and 0, and so are the words true and false: what booleans become beside one value of another type.
     """
     if dtype == nw.Boolean:
-        return nw.col(column).cast(nw.Int8).cast(nw.Float64)
+        return nw.col(column).cast(nw.Int32).cast(nw.Float64)
     if not is_readable(dtype) or dtype.is_numeric():
         return as_written(column, dtype)
-    return _finite(_booleans_too(column, REAL).cast(nw.Float64))
+    words = {"true": "1", "false": "0", **_INFINITE_NUMBERS}
+    return _number(column, REAL, words).cast(nw.Float64).clip(-LARGEST, LARGEST)
 
 
 def as_written(column: str, dtype: Any) -> nw.Expr:
     """Like ``as_real``, but booleans and the words true/false become null."""
-    return _finite(as_float(column, dtype))
+    if dtype == nw.Boolean or not is_readable(dtype):
+        return nw.lit(None).cast(nw.Float64)
+    if not dtype.is_numeric():
+        return _number(column, REAL, _INFINITE_NUMBERS).cast(nw.Float64).clip(-LARGEST, LARGEST)
+    number = nw.col(column).cast(nw.Float64)
+    clamped = number.clip(-LARGEST, LARGEST)
+    return nw.when(~number.is_nan()).then(clamped) if dtype.is_float() else clamped
 
 
 def as_float(column: str, dtype: Any) -> nw.Expr:
-    """Like ``as_written``, but what is infinite or not a number stays so, for comparisons with finite numbers."""
+    """Like ``as_written``, but what is infinite or not a number may stay so, for comparisons with finite numbers."""
     if not is_readable(dtype) or dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
-    value = nw.col(column) if dtype.is_numeric() else _matching(column, REAL)
+    value = nw.col(column) if dtype.is_numeric() else _number(column, REAL, {})
     return value.cast(nw.Float64)
-
-
-def _finite(number: nw.Expr) -> nw.Expr:
-    # A comparison with NaN is false (or orders NaN last): either way only finite numbers pass.
-    finite = (number > -LARGEST) & (number < LARGEST)
-    return nw.when(finite.fill_null(False)).then(number)
 
 
 def as_integer(column: str, dtype: Any) -> nw.Expr:
@@ -109,8 +115,10 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
         return _bounded(real > _LARGEST, real < -_LARGEST, small)
     if dtype == nw.Boolean:
         return nw.col(column).cast(nw.Int8).cast(nw.Int64)
-    small = _booleans_too(column, _INTEGER).str.replace_all(r"\.0*$", "").cast(nw.Int64)
-    huge = _matching(column, _HUGE)
+    bounds = {word: str(_LARGEST if number > 0 else -_LARGEST) for word, number in INFINITE.items()}
+    words = {"true": "1", "false": "0", **bounds}
+    small = _number(column, _INTEGER, words).str.replace_all(r"\.0*$", "").cast(nw.Int64)
+    huge = _number(column, _HUGE, {})
     return _bounded(~huge.str.starts_with("-"), huge.str.starts_with("-"), small)
 
 
@@ -137,27 +145,18 @@ def _bounded(above: nw.Expr, below: nw.Expr, otherwise: nw.Expr) -> nw.Expr:
     return nw.when(above.fill_null(False)).then(top).otherwise(high)
 
 
-def _matching(column: str, pattern: str) -> nw.Expr:
+def _number(column: str, pattern: str, words: Mapping[str, str]) -> nw.Expr:
+    """The texts that match a pattern, and for words the number that they stand for. Null for all others."""
     text = nw.col(column).cast(nw.String).str.strip_chars()
-    return nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(text)
+    number = nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(
+        text
+    )  # first: most texts are numbers
+    for word, meaning in words.items():
+        number = number.when(text.str.to_lowercase() == word).then(nw.lit(meaning))
+    return number
 
 
-def _booleans_too(column: str, pattern: str) -> nw.Expr:
-    text = nw.col(column).cast(nw.String).str.strip_chars()
-    word = text.str.to_lowercase()
-    number = nw.when(text.str.contains(_to_its_end(pattern)).fill_null(False)).then(text)
-    return nw.when(word == "true").then(nw.lit("1")).when(word == "false").then(nw.lit("0")).otherwise(number)
-
-
-# Read a column as texts.
-#
-# What one record says never depends on what others say.
-#
-# A table in memory takes the type of a column from its contents: one missing value makes whole numbers floats, one word
-# makes them objects. So a number is the same text in a column of any type: whole numbers without a decimal point.
-# Single values are read in :mod:`isotone.reading.values`, by the same rules.
-
-_DECIMAL = r"^[-+]?[0-9]+(\.0*)?$"
+_INFINITE = rf"(?i)^(?:{'|'.join(map(re.escape, INFINITE))})\z"
 _LARGEST_TEXT = 2.0**62
 _NOBODY = rf"(?i)^(?:{'|'.join(map(re.escape, NO_UNIT))})\z"  # engines write other small letters for İ
 
@@ -176,25 +175,27 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
         return value.cast(nw.String)
     if dtype.is_decimal():
         exact = value.cast(nw.String)
-        whole = nw.when(exact.str.contains(_to_its_end(_DECIMAL)).fill_null(False)).then(
-            exact.str.replace_all(r"\.0*$", "")
+        point = exact.str.contains(".", literal=True).fill_null(False)
+        return (
+            nw.when(point).then(exact.str.replace_all("0+$", "").str.replace_all(r"\.$", "")).otherwise(exact)
         )
-        return nw.coalesce(whole, as_written(column, dtype).cast(nw.String))
     if dtype.is_numeric():
-        number = as_written(column, dtype)
+        number = nw.when((value > -LARGEST) & (value < LARGEST)).then(value.cast(nw.Float64))
         small = ((number >= -_LARGEST_TEXT) & (number <= _LARGEST_TEXT)).fill_null(False)
         rounded = nw.when(small).then(number).cast(nw.Int64)
         whole = nw.when((rounded.cast(nw.Float64) == number).fill_null(False)).then(rounded)
         return nw.coalesce(whole.cast(nw.String), number.cast(nw.String))
     text = value.cast(nw.String).str.strip_chars()
-    # A point is looked for first: the pattern costs far more, and few texts need it.
+    # Letters are looked for first: the patterns cost far more, and few texts need them.
     point = text.str.contains(".", literal=True).fill_null(False)
-    return nw.when(point).then(_without_point(text)).otherwise(text)
-
-
-def _without_point(text: nw.Expr) -> nw.Expr:
-    whole = text.str.contains(_to_its_end(WHOLE)).fill_null(False)
-    return nw.when(whole).then(text.str.replace_all(r"\.0*$", "")).otherwise(text)
+    sign = ((text >= "+") & (text < ".")) | ((text >= "I") & (text < "J")) | ((text >= "i") & (text < "j"))
+    infinite = nw.when(sign).then(text.str.contains(_INFINITE)).otherwise(nw.lit(False))
+    return (
+        nw.when(nw.when(point).then(text.str.contains(_to_its_end(WHOLE))).otherwise(nw.lit(False)))
+        .then(text.str.replace_all(r"\.0*$", ""))
+        .when((text != "") & ~infinite)
+        .then(text)
+    )
 
 
 def as_unit(column: str, dtype: Any) -> nw.Expr:
@@ -202,7 +203,7 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
 
     Null where none is named, since those rows would be one unit for many people.
 
-    Numbers, moments and bytes are units as they are, unless NaN or infinite. Texts are units without outer blanks, and
+    Numbers are units as they are, unless NaN or infinite. Texts are units without outer blanks, and
     ``7.0`` is ``7``; blank texts and the words of :data:`isotone.reading.values.NO_UNIT` name no unit.
     """
     value = nw.col(column)
@@ -218,7 +219,10 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     digit = (stripped >= "0") & (stripped < ":")
     # One pattern: a comparison for each word takes engines longer to plan than a small table to read.
     nobody = stripped.str.contains(_NOBODY)
-    return nw.when(digit | ~nobody).then(as_text(column, dtype))
+    text = as_text(column, dtype)
+    return (
+        nw.when(digit).then(text).when(~nobody).then(text)
+    )  # in turn: the pattern is not run where there is a digit
 
 
 def label(name: Any) -> str:
@@ -232,13 +236,39 @@ def label(name: Any) -> str:
     return str(name).lower() if isinstance(name, (bool, np.bool_)) else str(name)
 
 
+def public_texts(names: Sequence[Any], what: str) -> tuple[str, ...]:
+    """The texts by which a column names public things.
+
+    Two names that are equal once read are refused, and names that are read as nothing: a row would belong to both, or to none.
+
+    >>> public_texts(["a", 7.0], "categories")
+    ('a', '7')
+    """
+    texts = tuple(map(name_text, names))
+    first: dict[str, Any] = {}
+    for name, text in zip(names, texts, strict=True):
+        if not text or text.lower() in INFINITE:
+            raise InputError(
+                f"{what} has the name {str(name)!r}, which is read as a missing value. Rename it."
+            )
+        if text in first:
+            same = (
+                "is there twice"
+                if str(first[text]) == str(name)
+                else f"and {str(first[text])!r} are read as the same value"
+            )
+            raise InputError(f"{what} must be distinct; {str(name)!r} {same}.")
+        first[text] = name
+    return texts
+
+
 def name_text(name: Any) -> str:
     """A public name as ``as_text`` reads it in a column.
 
     >>> name_text(2.0), name_text(" x"), name_text("7.")
     ('2', 'x', '7')
     """
-    return plain_text(str(name))
+    return plain_text(label(name))
 
 
 # Rules that read one column each, translated for DuckDB once and not for every column of every release.

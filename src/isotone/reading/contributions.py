@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.noise.bits import random_salt
 from isotone.privacy.checks import whole_number
-from isotone.reading.columns import ColumnRule, as_text, as_unit, name_text
+from isotone.reading.columns import ColumnRule, as_text, as_unit, name_text, public_texts
 from isotone.reading.operations import listed, numbered, with_sha256
 
 __all__ = [
@@ -173,8 +173,9 @@ class Groups:
 
     def __post_init__(self) -> None:
         for _, values in self.lists:
-            if not values or len(set(map(name_text, values))) < len(values):
-                raise InputError("groups must be a public list of distinct values with at least one entry.")
+            if not values:
+                raise InputError("groups must be a public list with at least one entry.")
+            public_texts(values, "groups")
 
     @property
     def columns(self) -> list[str]:

@@ -1,9 +1,8 @@
-"""Stream tables in memory and Arrow data to the engine.
+"""Stream frames in memory and files of Arrow to the engine, batch by batch while a query runs.
 
-They are passed batch by batch when a query runs.
-
-Which type a column has in the engine follows from its declared type alone. Its contents are converted only while the
-query runs, value by value where Arrow could refuse one: what cannot be read is missing, and nothing is raised.
+Which type a column has in the engine follows from its declared type alone, and never from its values. Its contents are converted
+while the query runs: whole batches where no value can fail, and value by value, by the one rule of
+:mod:`isotone.reading.values`, where the values of a column have types of their own. Nothing here raises because of a value.
 """
 
 from __future__ import annotations
@@ -15,28 +14,38 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from isotone.reading.columns import quoted
-from isotone.reading.sources import SourceError, for_engine, no_column
-from isotone.reading.values import reals, text_of, values_of
+from isotone.reading.sources import SourceError, no_column
+from isotone.reading.text_files import Layout, read_fields, read_lines
+from isotone.reading.types import Roles, arrow_kind, column_names, require_kinds
+from isotone.reading.values import cell_text, values_of
 
 __all__ = [
     "Stream",
-    "common_type",
-    "converted",
-    "engine_type",
-    "read_arrow",
-    "read_parquet",
+    "arrow_errors",
+    "arrow_stream",
+    "field_stream",
+    "lazy_stream",
+    "line_stream",
+    "parquet_stream",
     "table_stream",
 ]
 
-
-_ROWS = 1 << 17
-TEXT = pa.large_string()
+ROWS = 1 << 17
+_DAYS = (-719162, 2932896)  # the calendar, from year 1 to 9999, in days since 1970
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 Batches = Callable[[], Iterable[list[Any]]]
+
+
+@contextmanager
+def arrow_errors() -> Generator[None]:
+    """What Arrow cannot open is a file that cannot be opened."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise OSError("Arrow cannot open the file") from error
 
 
 class Stream:
@@ -58,207 +67,277 @@ class Stream:
 
         def made() -> Iterator[pa.RecordBatch]:
             for columns in self._batches():
-                arrays = [
-                    _whole(converted(column, field.type))
-                    for column, field in zip(columns, self.schema, strict=True)
-                ]
-                yield pa.record_batch(arrays, schema=self.schema)
+                yield pa.record_batch(columns, schema=self.schema)
 
         return pa.RecordBatchReader.from_batches(self.schema, made()).__arrow_c_stream__()
 
 
+def engine_type(kind: Any) -> Any:
+    """The engine's type for an Arrow type. What has none of its own is read value by value, as text."""
+    if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
+        return engine_type(kind.value_type)
+    if kinds.is_integer(kind) or kinds.is_boolean(kind):
+        return kind
+    if kinds.is_floating(kind):
+        return pa.float64()
+    if kinds.is_decimal(kind) and kind.bit_width <= 128 and 0 <= kind.scale <= kind.precision:
+        return pa.decimal128(kind.precision, kind.scale)
+    if kinds.is_date(kind):
+        return pa.date32()
+    if kinds.is_timestamp(kind):
+        return pa.timestamp("ns" if kind.unit == "ns" else "us", None if kind.tz is None else "UTC")
+    return pa.string_view()
+
+
+def converted(column: Any) -> Any:
+    """An Arrow array of the engine's type. No value can make it fail."""
+    column = _whole(column)
+    if kinds.is_dictionary(column.type):
+        return _taken(converted(column.dictionary), column.indices)
+    if kinds.is_run_end_encoded(column.type):
+        column = _whole(column.cast(column.type.value_type))
+    target = engine_type(column.type)
+    if kinds.is_temporal(column.type) and target != pa.string_view():
+        return _in_calendar(column, target)
+    if target != pa.string_view():
+        return column.cast(target)  # of the same kind, and as wide or wider
+    if any(
+        is_text(column.type) for is_text in (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
+    ):
+        try:
+            column.validate(full=True)  # an Arrow text may hold bytes that are no text
+            return column.cast(target)
+        except pa.ArrowInvalid:
+            pass
+    if (
+        kinds.is_nested(column.type)
+        or kinds.is_duration(column.type)
+        or kinds.is_time(column.type)
+        or kinds.is_null(column.type)
+    ):
+        return pa.nulls(len(column), target)
+    return by_value(values_of(column))
+
+
+def _taken(values: Any, places: Any) -> Any:
+    """The values at places, of which Arrow takes no views of texts."""
+    if values.type != pa.string_view():
+        return _whole(values.take(places))
+    return _whole(values.cast(pa.large_string()).take(places)).cast(pa.string_view())
+
+
+def by_value(values: Sequence[Any]) -> Any:
+    """The texts of values, each read on its own."""
+    return pa.array([cell_text(value) for value in values], pa.string()).cast(pa.string_view())
+
+
 def _whole(array: Any) -> Any:
-    """One array of what may come in chunks, as text of tables that were put together does."""
+    """One array of what may come in chunks."""
+    if not isinstance(array, pa.ChunkedArray):
+        return array
     return (
-        pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) and array.num_chunks else array
+        array.chunk(0)
+        if array.num_chunks == 1
+        else pa.concat_arrays(array.chunks)
+        if array.num_chunks
+        else pa.array([], array.type)
     )
 
 
-def engine_type(kind: Any) -> Any:
-    """The engine's type for a column of this Arrow type.
-
-    Types that the engine does not have become text.
-    """
-    if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
-        return engine_type(kind.value_type)
-    if kinds.is_float16(kind):
-        return pa.float32()
-    if kinds.is_decimal128(kind):
-        return kind if 0 <= kind.scale <= kind.precision else TEXT
-    if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind):
-        return kind
-    if kinds.is_date(kind) or (kinds.is_timestamp(kind) and kind.tz is None):
-        return kind
-    return TEXT
-
-
-def common_type(types: Sequence[Any]) -> Any:
-    """One engine type for the parts of a column.
-
-    Numbers take the wider type, everything else is text.
-    """
-    first, *others = types
-    if all(kind == first for kind in others):
-        return first
-    if all(kinds.is_integer(kind) and kind != pa.uint64() for kind in types):
-        return pa.int64()
-    if all(kinds.is_integer(kind) or kinds.is_floating(kind) for kind in types):
-        return pa.float64()
-    return TEXT
-
-
-def converted(column: Any, kind: Any) -> Any:
-    """The values of a column as an Arrow array of one of the engine's types.
-
-    No value can make it fail.
-    """
-    try:
-        found = _by_arrow(column, kind)
-        if found is not None:
-            return found
-    except Exception:  # one value that Arrow refuses: all are read one by one, with the same meaning
-        pass
-    return _by_value(column, kind)
-
-
-def _by_arrow(column: Any, kind: Any) -> Any:
-    """The array as Arrow converts it.
-
-    None where a value's meaning would depend on the others.
-    """
-    array = _array(column)
-    if array is None:
-        return None
-    if kinds.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if kind != TEXT:
-        return array.cast(kind)
-    if kinds.is_integer(array.type):
-        return array.cast(TEXT)
-    if not any(is_kind(array.type) for is_kind in _TEXTS):
-        return None
-    array.validate(full=True)  # an Arrow text may hold bytes that are no text
-    return array.cast(TEXT)
-
-
-_TEXTS = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
-
-
-def _array(column: Any) -> Any:
-    """A column as an Arrow array. None where that would run code of the objects in it."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks()
-    if isinstance(column, pa.Array):
-        return column
-    if isinstance(column, list):
-        return None
-    if str(column.dtype) == "category":
-        names = pa.array([*map(text_of, column.cat.categories.tolist()), None], TEXT)
-        codes = column.cat.codes.to_numpy().astype(np.int64)
-        return names.take(pa.array(np.where(codes < 0, len(names) - 1, codes)))
-    if column.dtype == object:
-        values = column.tolist()
-        plain = all(type(value) is str or value is None for value in values)
-        return pa.array(values, TEXT) if plain else None
-    return pa.array(column, from_pandas=True)
-
-
-def _by_value(column: Any, kind: Any) -> Any:
-    values = values_of(column)
-    if kind == TEXT:
-        return pa.array([text_of(value) for value in values], TEXT)
-    if kinds.is_boolean(kind):
-        return pa.array([{"true": True, "false": False}.get(text_of(value) or "") for value in values], kind)
-    if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
-        return pa.nulls(len(values), kind)
-    numbers = reals(values)
-    missing = np.isnan(numbers)
-    return pc.cast(pa.array(numbers, mask=missing), kind, safe=False)
+def _in_calendar(column: Any, target: Any) -> Any:
+    """Dates and moments with null for what is outside the years 1 to 9999, which engines show and compare differently."""
+    bits = pa.int32() if column.type.bit_width == 32 else pa.int64()
+    numbers = np.asarray(column.view(bits).fill_null(0)).astype(np.int64)
+    missing = np.asarray(column.is_null())
+    if not (kinds.is_timestamp(column.type) and column.type.unit == "ns"):  # these end within the calendar
+        per_day = 1 if kinds.is_date32(column.type) else _PER_DAY[getattr(column.type, "unit", "ms")]
+        first, last = _DAYS[0] * per_day, (_DAYS[1] + 1) * per_day - 1
+        missing = missing | (numbers < first) | (numbers > last)
+        numbers = np.where(missing, 0, numbers)
+        if kinds.is_date64(column.type):
+            numbers = numbers // per_day
+        elif kinds.is_timestamp(column.type):
+            numbers = numbers * (_PER_DAY["us"] // per_day)
+    numbers = numbers.astype(np.int32) if target == pa.date32() else numbers
+    return pa.array(numbers, mask=missing).view(target)
 
 
 def table_stream(columns: dict[str, Any]) -> Stream:
-    """A table in memory as a stream.
-
-    It has pandas, polars or Arrow columns of equal length.
-    """
-    types = {name: _type_of(column) for name, column in columns.items()}
+    """A table in memory as a stream. Its columns are of pandas, polars or Arrow, and of equal length."""
+    schema = pa.schema([(name, _type_of(column)) for name, column in columns.items()])
     rows = max((len(column) for column in columns.values()), default=0)
 
     def batches() -> Iterator[list[Any]]:
-        for start in range(0, rows, _ROWS):
-            yield [_slice(column, start) for column in columns.values()]
+        for start in range(0, rows, ROWS):
+            yield [_part(column, start) for column in columns.values()]
 
-    return Stream(pa.schema(list(types.items())), batches)
+    return Stream(schema, batches)
 
 
-def _slice(column: Any, start: int) -> Any:
-    if hasattr(column, "iloc"):
-        return column.iloc[start : start + _ROWS]
-    part = column.slice(start, _ROWS)
-    try:
-        return part.to_arrow() if hasattr(part, "to_arrow") else part
-    except Exception:  # polars objects: read one by one
-        return part.to_list()
+def lazy_stream(frame: Any, names: Sequence[str]) -> Stream:
+    """The named columns of a lazy frame of polars as a stream.
+
+    polars runs the plan that the frame was made with, in batches, and none of our rules.
+    """
+    chosen = frame.select(list(names))
+    known = chosen.collect_schema()
+    schema = pa.schema([(name, _polars_type(known[name])) for name in names])
+
+    def batches() -> Iterator[list[Any]]:
+        parts: Iterable[Any] = (
+            chosen.collect_batches(chunk_size=ROWS)
+            if hasattr(chosen, "collect_batches")
+            else chosen.collect().iter_slices(ROWS)
+        )
+        for part in parts:
+            yield [_from_polars(part[name]) for name in names]
+
+    return Stream(schema, batches)
 
 
 def _type_of(column: Any) -> Any:
     """The engine's type of a column, from its declared type alone."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return engine_type(column.type)
-    if not hasattr(column, "iloc"):
-        try:
-            return engine_type(column.head(0).to_arrow().type)
-        except Exception:  # polars objects have no Arrow type
-            return TEXT
-    dtype = column.dtype
+    return _pandas_type(column.dtype) if hasattr(column, "iloc") else _polars_type(column.dtype)
+
+
+def _part(column: Any, start: int) -> Any:
+    if hasattr(column, "iloc"):
+        return _from_pandas(column.iloc[start : start + ROWS])
+    part = column.slice(start, ROWS)
+    return converted(part) if isinstance(part, (pa.Array, pa.ChunkedArray)) else _from_polars(part)
+
+
+_POLARS_VALUES = ("Object", "Int128", "UInt128", "Binary")
+"""Types of polars that Arrow lacks, or whose values have types of their own."""
+_POLARS_NOTHING = ("List", "Array", "Struct", "Time", "Duration", "Null", "Unknown")
+"""Types of polars that hold no value which is read."""
+
+
+def _polars_type(dtype: Any) -> Any:
+    name = str(dtype.base_type())
+    if name in (*_POLARS_VALUES, *_POLARS_NOTHING):
+        return pa.string_view()
+    polars_types = {
+        "Boolean": pa.bool_(),
+        "Decimal": None,
+        "Date": pa.date32(),
+        "Float16": pa.float64(),
+        "Float32": pa.float64(),
+        "Float64": pa.float64(),
+    }
+    if name == "Datetime":
+        return pa.timestamp(
+            "ns" if dtype.time_unit == "ns" else "us", None if dtype.time_zone is None else "UTC"
+        )
+    if name == "Decimal":
+        return pa.decimal128(dtype.precision or 38, dtype.scale)
+    integers = {
+        f"{sign}{bits}": f"{sign.lower()}{bits}" for sign in ("Int", "UInt") for bits in (8, 16, 32, 64)
+    }
+    if name in integers:
+        return getattr(pa, integers[name])()
+    return polars_types.get(name) or pa.string_view()
+
+
+def _from_polars(column: Any) -> Any:
+    name = str(column.dtype.base_type())
+    if name in _POLARS_NOTHING:
+        return pa.nulls(len(column), pa.string_view())
+    if name in _POLARS_VALUES:
+        return by_value(column.to_list())
+    found = converted(column.to_arrow())
+    wanted = _polars_type(column.dtype)
+    return found if found.type == wanted else found.cast(wanted)
+
+
+def _pandas_type(dtype: Any) -> Any:
     if hasattr(dtype, "pyarrow_dtype"):
         return engine_type(dtype.pyarrow_dtype)
     kind, size = getattr(dtype, "kind", "O"), getattr(dtype, "itemsize", 0)
+    name = type(dtype).__name__
+    if name == "DatetimeTZDtype":
+        return pa.timestamp("ns" if dtype.unit == "ns" else "us", "UTC")
+    if name in ("SparseDtype", "CategoricalDtype", "PeriodDtype", "IntervalDtype"):
+        return pa.string_view()
     if kind == "b":
         return pa.bool_()
-    if kind in "iu" and type(dtype).__name__ != "SparseDtype":
+    if kind in "iu":
         return pa.uint64() if kind == "u" and size == 8 else pa.int64()
-    return pa.float64() if kind == "f" else TEXT
+    if kind == "M":
+        return pa.timestamp("ns" if np.datetime_data(dtype)[0] == "ns" else "us")
+    return pa.float64() if kind == "f" else pa.string_view()
 
 
-# Open files of the formats that Arrow reads, Parquet and its own.
+def _from_pandas(column: Any) -> Any:
+    dtype, target = column.dtype, _pandas_type(column.dtype)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return converted(column.array.__arrow_array__())
+    if target == pa.string_view():
+        return _pandas_texts(column)
+    if kinds.is_timestamp(target):
+        stamps = column.array.asi8 if hasattr(column.array, "asi8") else column.to_numpy().view(np.int64)
+        unit = getattr(dtype, "unit", None) or np.datetime_data(dtype)[0]
+        array = pa.array(stamps, mask=stamps == np.iinfo(np.int64).min)
+        return converted(array.view(pa.timestamp(unit, target.tz)))
+    if isinstance(dtype, np.dtype):
+        values = column.to_numpy()
+        return pa.array(values.astype(_NUMPY[target], copy=False))
+    missing = np.asarray(column.isna(), bool)  # a masked column of pandas
+    return pa.array(column.to_numpy(_NUMPY[target], na_value=_NUMPY[target](0)), mask=missing)
 
 
-@contextmanager
-def _arrow_errors() -> Generator[None]:
-    """What Arrow cannot open is a file that cannot be opened."""
-    try:
-        yield
-    except pa.ArrowException as error:
-        raise OSError("Arrow cannot open the file") from error
+_NUMPY = {pa.bool_(): np.bool_, pa.int64(): np.int64, pa.uint64(): np.uint64, pa.float64(): np.float64}
 
 
-@_arrow_errors()
-def read_parquet(connection: Any, files: list[str], names: list[str]) -> Any:
-    """The named columns of Parquet files."""
-    import pyarrow.parquet as pq
+def _pandas_texts(column: Any) -> Any:
+    """A column of pandas whose values have types of their own."""
+    if type(column.dtype).__name__ == "CategoricalDtype":
+        names = by_value([*values_of(column.cat.categories), None])
+        codes = column.cat.codes.to_numpy().astype(np.int64)
+        return _taken(names, pa.array(np.where(codes < 0, len(names) - 1, codes)))
+    storage = getattr(column.array, "_pa_array", None)
+    if isinstance(storage, pa.ChunkedArray):
+        return converted(storage)
+    values = values_of(column)
+    if all(type(value) is str or value is None for value in values):
+        try:
+            return pa.array(values, pa.string()).cast(pa.string_view())
+        except (pa.ArrowException, UnicodeError):  # half a surrogate pair
+            pass
+    return by_value(values)
 
-    schemas = [pq.read_schema(file) for file in files]
-    merged = _merged(files, schemas, names)
-    if any(field.type == TEXT for field in merged) or _twins(schemas, names):
-        return connection.from_arrow(Stream(merged, lambda: _batches(files, names, "parquet")))
-    relation = connection.read_parquet(for_engine(files), hive_partitioning=False, union_by_name=True)
-    return relation.project(", ".join(map(quoted, names)))
 
-
-@_arrow_errors()
-def read_arrow(connection: Any, files: list[str], names: list[str]) -> Any:
-    """The named columns of files in Arrow's own format."""
+def arrow_stream(files: Sequence[str], roles: Roles) -> Stream:
+    """The columns of files in Arrow's own format."""
     schemas: list[pa.Schema] = []
     for file in files:
         with pa.OSFile(file) as opened:
             schemas.append(pa.ipc.open_file(opened).schema)
-    merged = _merged(files, schemas, names)
-    return connection.from_arrow(Stream(merged, lambda: _batches(files, names, "ipc")))
+    return _file_stream(files, schemas, roles, "ipc")
 
 
-def _merged(files: Sequence[str], schemas: Sequence[pa.Schema], names: Sequence[str]) -> pa.Schema:
-    """The engine's types of the columns asked for, one for all parts."""
+def parquet_stream(files: Sequence[str], roles: Roles) -> Stream | None:
+    """The columns of Parquet files as a stream; None where the engine reads them itself, as no value can make it fail."""
+    import pyarrow.parquet as pq
+
+    schemas = [pq.read_schema(file) for file in files]
+    stream = _file_stream(files, schemas, roles, "parquet")
+    plain = all(
+        arrow_kind(field.type) in ("boolean", "integer", "float", "uuid")
+        for schema in schemas
+        for field in schema
+        if field.name in stream.schema.names
+    )
+    wanted = {name.lower() for name in stream.schema.names}
+    # DuckDB would confuse namesakes in other capitals
+    twins = any(sum(name.lower() in wanted for name in schema.names) > len(wanted) for schema in schemas)
+    return None if plain and not twins else stream
+
+
+def _file_stream(files: Sequence[str], schemas: Sequence[pa.Schema], roles: Roles, form: str) -> Stream:
+    names = column_names(roles)
     for file, schema in zip(files, schemas, strict=True):
         for name in names:
             there = len(schema.get_all_field_indices(name))
@@ -266,22 +345,50 @@ def _merged(files: Sequence[str], schemas: Sequence[pa.Schema], names: Sequence[
                 raise no_column(name, f"The file {Path(file).name!r}")
             if there > 1:
                 raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
-    fields = [
-        (name, common_type([engine_type(schema.field(name).type) for schema in schemas])) for name in names
-    ]
-    return pa.schema(fields)
+        types = {name: (arrow_kind(schema.field(name).type), str(schema.field(name).type)) for name in names}
+        require_kinds(roles, types, f"The file {Path(file).name!r}")
+    found = {name: {engine_type(schema.field(name).type) for schema in schemas} for name in names}
+    merged = pa.schema([(name, _common(types)) for name, types in found.items()])
+
+    def batches() -> Iterator[list[Any]]:
+        import pyarrow.dataset as ds
+
+        for file in files:
+            part = ds.dataset(file, format=form, partitioning=None)
+            for batch in part.to_batches(columns=list(names), batch_size=ROWS):
+                yield [_of_type(converted(batch.column(name)), merged.field(name).type) for name in names]
+
+    return Stream(merged, batches)
 
 
-def _twins(schemas: Sequence[pa.Schema], names: Sequence[str]) -> bool:
-    """Whether a column asked for has a namesake in other capitals, which DuckDB would confuse with it."""
-    asked = {name.lower() for name in names}
-    return any(sum(name.lower() in asked for name in schema.names) > len(names) for schema in schemas)
+def _common(types: set[Any]) -> Any:
+    """One engine type for the parts of a column."""
+    if len(types) == 1:
+        return next(iter(types))
+    return (
+        pa.int64()
+        if all(kinds.is_integer(kind) and kind != pa.uint64() for kind in types)
+        else pa.string_view()
+    )
 
 
-def _batches(files: Sequence[str], names: Sequence[str], kind: str) -> Iterator[list[Any]]:
-    import pyarrow.dataset as ds
+def _of_type(column: Any, target: Any) -> Any:
+    if column.type == target:
+        return column
+    if kinds.is_null(column.type) or column.null_count == len(column):
+        return pa.nulls(len(column), target)
+    return column.cast(target) if target == pa.int64() else by_value(values_of(column))
 
-    for file in files:
-        part = ds.dataset(file, format=kind, partitioning=None)
-        for batch in part.to_batches(columns=list(names), batch_size=_ROWS):
-            yield list(batch.columns)
+
+def field_stream(parts: Sequence[tuple[str, Layout]], names: Sequence[str]) -> Stream:
+    """The fields of CSV files as a stream."""
+    schema = pa.schema([(name, pa.string_view()) for name in names])
+    return Stream(
+        schema, lambda: (columns for file, layout in parts for columns in read_fields(file, layout))
+    )
+
+
+def line_stream(files: Sequence[str], encoding: str) -> Stream:
+    """The lines of files as a stream of one column, ``line``."""
+    schema = pa.schema([("line", pa.string_view())])
+    return Stream(schema, lambda: (columns for file in files for columns in read_lines(file, encoding)))

@@ -78,7 +78,11 @@ class PointSource(RowsOfUnits):
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        return open_source(self.data, [self.x, self.y, *self.unit_columns])
+        y = "label" if self.labels else "number"
+        return open_source(
+            self.data,
+            {"unit": self.unit_columns, y: [self.y], "number": [self.x, *([] if self.labels else [self.y])]},
+        )
 
 
 def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
@@ -169,7 +173,7 @@ class CellSource(RowsOfUnits):
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        return open_source(self.data, [*self.x, self.y, *self.unit_columns])
+        return open_source(self.data, {"number": [*self.x, self.y], "unit": self.unit_columns})
 
 
 def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> Cells:

@@ -5,7 +5,6 @@ The SHA-256 of a column of texts, and a thousand yes/no columns at once.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -233,19 +232,9 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
         from isotone.reading.warehouses import with_digest
 
         return with_digest(frame, text, name)
-    elif engine.is_polars():
-        import polars as pl
-
-        column = pl.col(text).map_batches(_sha256, return_dtype=pl.String, is_elementwise=True)
-        hashed = native.with_columns(column.alias(name))
     else:
         raise unsupported(frame)
     return nw.from_native(hashed)
-
-
-def _sha256(texts: Any) -> Any:
-    hexadecimal = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
-    return type(texts)(texts.name, hexadecimal, dtype=texts.dtype)
 
 
 def unsupported(frame: Frame) -> InputError:
@@ -301,10 +290,6 @@ def _joined_list(
         from isotone.reading.warehouses import list_join
 
         return list_join(frame, text, values, numbers, how)
-    elif engine.is_polars():
-        import polars as pl
-
-        table = pl.LazyFrame(columns, schema={text: pl.String} | dict.fromkeys(numbers, pl.Int64))
     else:
         raise unsupported(frame)
     return frame.join(nw.from_native(table), on=text, how=how)

@@ -24,7 +24,7 @@ from isotone.privacy.checks import one_of, require_list, shown
 from isotone.privacy.checks import plain_text as public_text
 from isotone.reading.columns import as_float, as_text, as_written, is_readable
 from isotone.reading.operations import any_of
-from isotone.reading.values import LARGEST, REAL, plain_text, text_of
+from isotone.reading.values import INFINITE, LARGEST, REAL, cell_text, plain_text, real_of, text_of
 
 __all__ = [
     "ANSWERED",
@@ -453,6 +453,9 @@ def _rule(question: Question, column: str, dtype: Any) -> tuple[nw.Expr, nw.Expr
     if question.comparison is not None:
         sign, bound = question.comparison
         number = as_written(column, dtype)
+        number = nw.when((number > -LARGEST) & (number < LARGEST)).then(
+            number
+        )  # there is no range to clamp to
         compared = {">=": number >= bound, ">": number > bound, "<=": number <= bound, "<": number < bound}
         return ~number.is_null(), compared[sign].fill_null(False)
     text = as_text(column, dtype).str.to_lowercase()
@@ -471,7 +474,7 @@ def says(question: Question, value: Any, book: Mapping[str, Question], answers: 
         return any(says(book[name], value, book, answers) for name in question.any_of)
     if question.word is None and not isinstance(question.yes, str):
         return question.codes(answers).says(value)
-    text = text_of(value)
+    text = cell_text(value)
     if text is not None and question.refused and counts_as(text, tuple(map(str, question.refused))):
         return question.refusal == "yes"
     said = None if text is None else _said(question, text)
@@ -482,12 +485,12 @@ def _said(question: Question, text: str) -> bool | None:
     """Whether a text is a yes, or None if the rule cannot read it."""
     if question.comparison is not None:
         sign, bound = question.comparison
-        if not re.fullmatch(REAL, text) or abs(float(text)) >= 1e300:
+        number = real_of(text)
+        if not abs(number) < LARGEST or text.lower() in ("true", "false"):
             return None
-        number = float(text)
         return {">=": number >= bound, ">": number > bound, "<=": number <= bound, "<": number < bound}[sign]
     text = text.lower()
-    if text in NO_ANSWER:
+    if text in NO_ANSWER or text in INFINITE:
         return None
     mark = question.separator or " "
     between = _BETWEEN if question.separator is None else f"[ \t\n\r]*[{mark}][ \t\n\r]*"

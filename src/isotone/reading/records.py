@@ -20,7 +20,7 @@ from isotone.order.building import Ends, is_hierarchy
 from isotone.order.closure import Options, innermost_first, partitions_upward
 from isotone.order.poset import closing_stages
 from isotone.privacy.checks import one_of, whole_number
-from isotone.reading.columns import ColumnRule, as_text, name_text, read_columns
+from isotone.reading.columns import ColumnRule, as_text, name_text, public_texts, read_columns
 from isotone.reading.contributions import (
     GROUP,
     UNIT,
@@ -259,10 +259,12 @@ class RecordSource:
             raise InputError(
                 f"columns= names elements that are not in the order: {sorted(map(str, unknown))}."
             )
+        public_texts(P.elements, "The elements")
         wanted = (
             [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
         )
-        return open_source(self.data, [*wanted, *rules.unit_columns, *(groups.columns if groups else [])])
+        columns = {"answer" if self.element is None else "element": wanted, "unit": rules.unit_columns}
+        return open_source(self.data, {**columns, "group": groups.columns if groups else []})
 
 
 def count_records(

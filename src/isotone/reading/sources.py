@@ -1,19 +1,23 @@
-"""Which files a path names, and which columns each one has.
+"""Open a path or a table of any kind as one lazy frame. Only names and types are looked at, which are public.
 
-Each file is listed once.
+Files, frames in memory (pandas, polars, Arrow), lazy frames of polars and tables of DuckDB are counted by DuckDB, in process. Frames
+and files of text come to it as Arrow batches whose types follow from what is declared. Every column is one of four types there
+(:func:`engine_columns`): a boolean, a whole number of 64 bits, a float, or the text of the value. Tables of ibis and Spark stay with
+their own engine, which runs the same query.
 
-Names are expanded here and nowhere else, so no row is read twice. Of a file's own names only those that were
-asked for are ever looked at or told: a CSV without a header line has a person's record in its place.
+Nothing is guessed: separator, encoding and header are stated, the keys of JSON lines are contents, partitions in the names of folders
+mean nothing, and of a file's own names only those that were asked for are ever told: a CSV without a header line has a person's
+record in its place.
 """
 
 from __future__ import annotations
 
-import csv
+import codecs
 import glob
-import io
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,92 +27,40 @@ from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns import as_integer, as_real, as_text, quoted
 from isotone.reading.engine import connect, forget, nowhere
+from isotone.reading.types import (
+    Roles,
+    column_names,
+    duckdb_kind,
+    require_kinds,
+    spark_kind,
+)
 
 __all__ = [
+    "ENCODINGS",
     "ColumnType",
-    "Declared",
+    "DataFile",
+    "Frame",
     "SourceError",
     "blank",
     "collect",
-    "csv_places",
-    "did_you_mean",
-    "ending_of",
     "expand",
-    "for_engine",
     "no_column",
-    "open_path",
     "open_source",
-    "require_columns",
 ]
 
+Frame = nw.LazyFrame[Any]
+ColumnType = Literal["text", "number", "integer"]
 
-_LONGEST_HEADER = 1 << 22
+_NEWLINES = ("\n", "\r\n", "\r")
+ENCODINGS = (
+    "utf-8", "utf-16", "utf-16-le", "utf-16-be", "ascii", "latin-1", *(f"iso-8859-{i}" for i in (2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 16)),
+    *(f"cp125{i}" for i in range(9)), "cp437", "cp850", "mac-roman", "koi8-r", "koi8-u", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
+)  # fmt: skip
+"""The encodings that are decoded, by their names in Python."""
 
 
 class SourceError(IsotoneError):
     """A data source is missing or cannot be read."""
-
-
-def expand(path: str) -> list[str]:
-    """The real files that a path or pattern names, sorted, each once.
-
-    ``**`` goes into folders.
-
-    A path that is the name of a file is that file, whatever characters are in it. Links to one file are one file.
-    """
-    try:
-        exists = Path(path).is_file()
-    except (OSError, ValueError) as error:  # too long for a name, or with a null character
-        reason = getattr(error, "strerror", None) or error
-        raise SourceError(f"The path {path[:200]!r} cannot be used: {reason}.") from None
-    if exists:
-        named = [path]
-    else:
-        named = glob.glob(path, recursive=True) if glob.has_magic(path) else []  # noqa: PTH207 (absolute patterns)
-        named = [name for name in named if not Path(name).is_dir()]
-    if not named or not all(Path(name).is_file() for name in named):
-        raise SourceError(f"There is no file {path!r}{_similar(path) or '.'}")
-    real = {
-        (found.stat().st_dev, found.stat().st_ino): found
-        for found in sorted(Path(n).resolve() for n in named)
-    }
-    return sorted(map(str, real.values()))
-
-
-def ending_of(path: str, files: Sequence[str]) -> str:
-    """The ending that all files have, in small letters."""
-    endings = sorted({Path(file).suffix.lower() for file in files})
-    if len(endings) > 1:
-        raise SourceError(f"{path!r} matches files of several kinds: {', '.join(endings)}.")
-    return endings[0]
-
-
-def for_engine(files: Sequence[str]) -> list[str]:
-    """The names as patterns that match these files only. The engine expands them once more."""
-    for file in files:
-        if "\\" in file and glob.has_magic(file):
-            raise SourceError(
-                f"{file!r}: a name with a backslash and one of * ? [ cannot be opened. Rename it."
-            )
-    return [glob.escape(file) for file in files]
-
-
-def csv_places(file: str, delimiter: str, columns: Sequence[str]) -> tuple[int, tuple[int, ...]]:
-    """How many columns the header line has, and where the columns asked for are."""
-    with Path(file).open("rb") as stream:
-        start = stream.read(_LONGEST_HEADER).decode("utf-8-sig", errors="replace")
-    try:
-        header = next(csv.reader(io.StringIO(start, newline=""), delimiter=delimiter), [])
-    except csv.Error:  # a first line that is no header: a column asked for is not in it
-        header = [""]
-    if not header:
-        raise SourceError(f"{file!r} has no header line. The first line of a CSV must name its columns.")
-    for name in columns:
-        if header.count(name) > 1:
-            raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
-        if name not in header:
-            raise no_column(name, f"The file {Path(file).name!r}")
-    return len(header), tuple(header.index(name) for name in columns)
 
 
 def no_column(name: str, where: str = "The data") -> InputError:
@@ -117,198 +69,110 @@ def no_column(name: str, where: str = "The data") -> InputError:
     It names the column asked for and none that was found.
     """
     return InputError(
-        f"{where} has no column {name!r}. Names are compared letter by letter; the first line of a CSV must hold them."
+        f"{where} has no column {name!r}. Names are compared letter by letter; the first line of a CSV must hold them, and separator and "
+        "encoding must be the stated ones."
     )
-
-
-def _similar(path: str) -> str:
-    folder = Path(path).parent
-    if glob.has_magic(str(folder)):
-        return "."
-    if not folder.is_dir():
-        return f", and no folder {str(folder)!r}."
-    return did_you_mean(Path(path).name, [entry.name for entry in folder.iterdir()])
-
-
-# Open the files of each format as one relation of the embedded engine.
-#
-# No format guesses: names and types come from headers and schemas, partitions in the names of folders mean nothing, and the
-# parts of a source are matched by the names of the columns asked for.
-
-_NO_DELIMITER = "\x1e"  # JSON forbids it inside a line
-
-
-def open_path(path: str, columns: Sequence[str]) -> Any:
-    """The named columns of the files at ``path``, as a DuckDB relation.
-
-    Only headers and schemas are read.
-    """
-    import duckdb
-
-    files = expand(path)
-    ending = ending_of(path, files)
-    if ending not in _READERS:
-        raise SourceError(
-            f"{path!r} has the ending {ending or '(none)'!r}. isotone opens .csv, .tsv, .parquet, .jsonl "
-            "and .arrow files; open others yourself and pass the table."
-        )
-    names = list(dict.fromkeys(columns))
-    try:
-        return _READERS[ending](connect(), files, names)
-    except (duckdb.Error, OSError):
-        # The engine's own words may quote contents, so they are not repeated.
-        raise SourceError(
-            f"{path!r} could not be opened as {ending[1:]}. Is it what its name says?"
-        ) from None
-
-
-def _read_csv(connection: Any, files: list[str], names: list[str], delimiter: str = ",") -> Any:
-    layouts: dict[tuple[int, tuple[int, ...]], list[str]] = {}
-    for file in files:
-        layouts.setdefault(csv_places(file, delimiter, names), []).append(file)
-    parts: list[Any] = []
-    for (width, places), alike in layouts.items():
-        relation = connection.read_csv(
-            for_engine(alike),
-            columns={f"c{i}": "VARCHAR" for i in range(width)},
-            auto_detect=False,
-            header=True,
-            delimiter=delimiter,
-            quotechar='"',
-            escapechar='"',
-            strict_mode=False,
-            null_padding=True,
-            ignore_errors=True,
-            hive_partitioning=False,
-            parallel=False,  # null padding with quoted new lines is only defined in a single scan
-        )
-        chosen = [f"c{place} AS {quoted(name)}" for place, name in zip(places, names, strict=True)]
-        parts.append(relation.project(", ".join(chosen)))
-    return _together(parts)
-
-
-def _read_tsv(connection: Any, files: list[str], names: list[str]) -> Any:
-    return _read_csv(connection, files, names, "\t")
-
-
-def _read_json_lines(connection: Any, files: list[str], names: list[str]) -> Any:
-    """Read one record for each line that holds one object.
-
-    Brackets and commas around it, as in an array, are left out.
-
-    The keys of a line are contents, so a column that no line has is missing everywhere, without a message.
-    Nested values are missing.
-    """
-    lines = connection.read_csv(
-        for_engine(files),
-        columns={"line": "VARCHAR"},
-        auto_detect=False,
-        header=False,
-        delimiter=_NO_DELIMITER,
-        quotechar="",
-        escapechar="",
-        strict_mode=False,
-        ignore_errors=True,
-        hive_partitioning=False,
-    )
-    pointers = ["/" + name.replace("~", "~0").replace("/", "~1") for name in names]
-    paths = "[" + ", ".join("'" + pointer.replace("'", "''") + "'" for pointer in pointers) + "]"
-    objects = lines.project("trim(line, ' \t\r\n,[]') AS line").filter(
-        "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
-    )
-    values = objects.project(f"json_extract_string(line, {paths}) AS value, json_type(line, {paths}) AS kind")
-    return values.project(
-        ", ".join(
-            f"CASE WHEN kind[{i}] NOT IN ('ARRAY', 'OBJECT') THEN value[{i}] END AS {quoted(name)}"
-            for i, name in enumerate(names, 1)
-        )
-    )
-
-
-def _read_parquet(connection: Any, files: list[str], names: list[str]) -> Any:
-    from isotone.reading.frames import read_parquet  # here, as it brings Arrow
-
-    return read_parquet(connection, files, names)
-
-
-def _read_arrow(connection: Any, files: list[str], names: list[str]) -> Any:
-    from isotone.reading.frames import read_arrow
-
-    return read_arrow(connection, files, names)
-
-
-def _together(parts: Sequence[Any]) -> Any:
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.union(part)
-    return whole
-
-
-_READERS: dict[str, Callable[[Any, list[str], list[str]], Any]] = {
-    ".csv": _read_csv,
-    ".txt": _read_csv,
-    ".tsv": _read_tsv,
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
-    ".ipc": _read_arrow,
-}
-
-
-# Open a path or a table of any kind as one lazy frame.
-#
-# Paths go through DuckDB, in process. CSV and JSON lines are read as text: what a value *means* is declared by
-# the steward, never guessed from the contents. Only the schema is looked at here, and it is public: names and
-# types, for CSV the header; JSON lines have none, and a key that is not there is a missing value. Lines that cannot be
-# parsed are skipped, like any other record that is no record.
-
-Frame = nw.LazyFrame[Any]
-ColumnType = Literal["text", "number", "integer"]
 
 
 @dataclass(frozen=True)
-class Declared:
-    """The data at ``path``, with columns read as their declared types.
+class DataFile:
+    """Files of data, and how they are written. It can be used like any other source.
 
-    It can be used like any other source.
-
-    A value that does not parse as its column's type is missing. Where the file itself gives a column a type
-    that cannot be read so, that is public, and refused.
+    Parameters
+    ----------
+    path
+        A path, or a pattern such as ``"part-*.csv"``.
+    types
+        What columns are read as: "text", "number" or "integer". A value that does not parse so is missing.
+    separator
+        CSV: what stands between fields, one character. By default a comma, and a tabulator in ``.tsv`` files.
+    encoding
+        CSV and JSON lines: the encoding of letters, one of :data:`ENCODINGS`. By default UTF-8.
+    header
+        CSV: whether the first line names the columns.
+    columns
+        CSV without a header: the names of all columns, in their order.
+    newline
+        CSV without a header: how lines end, ``"\\n"``, ``"\\r\\n"`` or ``"\\r"``. With one, it is the ending of the header line.
     """
 
     path: str
-    types: Mapping[str, ColumnType]
+    types: Mapping[str, ColumnType] = field(default_factory=dict[str, ColumnType])
+    separator: str | None = None
+    encoding: str = "utf-8"
+    header: bool = True
+    columns: tuple[str, ...] = ()
+    newline: str | None = None
+
+    def __post_init__(self) -> None:
+        mark: Any = self.separator
+        if mark is not None and not (
+            type(mark) is str
+            and len(mark) == 1
+            and mark.isascii()
+            and not mark.isalnum()
+            and mark not in '"\r\n\0'
+        ):
+            raise InputError(
+                f'separator is one character such as "," ";" "|" or a tabulator, not {self.separator!r}.'
+            )
+        object.__setattr__(self, "encoding", _encoding(self.encoding))
+        if type(self.header) is not bool:
+            raise InputError(f"header is True or False, not {self.header!r}.")
+        names: Any = self.columns
+        if (
+            isinstance(names, str)
+            or not all(type(name) is str for name in names)
+            or len(set(names)) < len(names)
+        ):
+            raise InputError("columns is the list of the names of all columns, each once.")
+        object.__setattr__(self, "columns", tuple(names))
+        if self.header and (self.columns or self.newline is not None):
+            raise InputError(
+                "columns and newline are for files without a header line: state header=False, or leave them out."
+            )
+        if not self.header and (not self.columns or self.newline not in _NEWLINES):
+            raise InputError(
+                "A file without a header line needs columns, the names of all its columns, and newline, which is "
+                r'"\n", "\r\n" or "\r".'
+            )
+
+    def stated(self) -> dict[str, Any]:
+        """What is said about how the files are written, beside what holds by default."""
+        usual = DataFile(self.path)
+        names = ("separator", "encoding", "header", "columns", "newline")
+        return {name: getattr(self, name) for name in names if getattr(self, name) != getattr(usual, name)}
 
 
-def open_source(data: Any, columns: Sequence[str]) -> Frame:
-    """The named columns of ``data`` as a lazy frame.
+def _encoding(name: Any) -> str:
+    known = {codecs.lookup(encoding).name: encoding for encoding in ENCODINGS}
+    try:
+        return known[codecs.lookup(name).name]
+    except (LookupError, TypeError):
+        raise InputError(f"encoding is one of {', '.join(ENCODINGS)}, not {name!r}.") from None
 
-    Only the schema is read.
 
-    A table in memory (pandas, polars, Arrow) is handed to DuckDB while the query runs, without a copy where Arrow
-    allows it; a lazy one (polars, DuckDB, ibis, PySpark) stays with its own engine.
+def open_source(data: Any, roles: Roles) -> Frame:
+    """The columns of ``data`` that have a role, as a lazy frame.
+
+    Only names and types are read, and a type that is not read in its role is refused.
     """
-    chosen = list(dict.fromkeys(columns))
+    chosen = column_names(roles)
     if not all(chosen) or "*" in chosen:
         raise InputError("A column cannot be called '' or '*': engines take that for all columns. Rename it.")
     if len({name.lower() for name in chosen}) < len(chosen):
         raise InputError(
             "Two of the columns differ in upper and lower case only, which engines do not distinguish. Rename one."
         )
-    if isinstance(data, Declared):
-        wanted = list(dict.fromkeys([*chosen, *data.types]))
-        return _typed(nw.from_native(open_path(data.path, wanted)), data.types, chosen)
     if isinstance(data, (str, os.PathLike)):
-        return nw.from_native(open_path(os.fspath(data), chosen))
+        data = DataFile(os.fspath(data))
+    if isinstance(data, DataFile):
+        return _typed(nw.from_native(_open_path(data, _with_types(roles, data.types))), data.types, chosen)
     forget()
     from isotone.reading.connections import DataTable
 
     if isinstance(data, DataTable):
-        wanted = list(dict.fromkeys([*chosen, *data.types]))
-        return _typed(open_source(data.open(), wanted), data.types, chosen)
+        return _typed(open_source(data.open(), _with_types(roles, data.types)), data.types, chosen)
     if nw.dependencies.is_ibis_table(data):
         from isotone.reading.warehouses import beneath_ibis, open_table
 
@@ -325,20 +189,121 @@ def open_source(data: Any, columns: Sequence[str]) -> Frame:
                 f"{type(data).__name__}."
             ) from None
         raise SourceError("The table has two columns of one name. Rename one.") from None
+    engine = frame.implementation
     if isinstance(frame, nw.LazyFrame):
-        require_columns(frame, chosen)
-        return frame.select(chosen)
+        _require_columns(frame, chosen)
+        if engine.is_duckdb():
+            return nw.from_native(_open_relation(frame.to_native(), roles))
+        if engine.is_polars():
+            from isotone.reading.frames import lazy_stream
+
+            return nw.from_native(
+                engine_columns(connect().from_arrow(lazy_stream(frame.to_native(), chosen)))
+            )
+        return _open_spark(frame.select(chosen), roles)
+    if not (engine.is_pandas() or engine.is_polars() or engine.is_pyarrow()):
+        raise SourceError(
+            f"Frames of {engine.name.lower()} are not read. Pass a pandas, polars or Arrow frame, or a path."
+        )
     from isotone.reading.frames import table_stream  # here, as it brings Arrow
 
-    return nw.from_native(connect().from_arrow(table_stream(_columns_of(frame, chosen))))
+    return nw.from_native(engine_columns(connect().from_arrow(table_stream(_columns_of(frame, chosen)))))
+
+
+def _with_types(roles: Roles, types: Mapping[str, ColumnType]) -> Roles:
+    """The roles, and the columns of declared types that have none."""
+    others = sorted(set(types) - set(column_names(roles)))
+    return {**roles, "answer": [*roles.get("answer", ()), *others]} if others else roles
+
+
+def engine_columns(relation: Any, *, collated: bool = False) -> Any:
+    """A relation of DuckDB with every column as a boolean, a BIGINT, a DOUBLE, or as its text. No value can make it fail.
+
+    ``collated`` texts are compared by a rule of their table, and are made plain ones.
+    """
+    columns = [
+        f"{_engine_column(quoted(name), dtype, collated)} AS {quoted(name)}"
+        for name, dtype in zip(relation.columns, relation.types, strict=True)
+    ]
+    return relation.project(", ".join(columns))
+
+
+def _engine_column(column: str, dtype: Any, collated: bool) -> str:
+    text = f"CAST({column} AS VARCHAR)"
+    if duckdb_kind(dtype) is None:  # of a frame in memory; elsewhere it is refused
+        return "CAST(NULL AS VARCHAR)"
+    match dtype.id:
+        case "boolean" | "bigint" | "double":
+            return column
+        case "tinyint" | "smallint" | "integer" | "utinyint" | "usmallint" | "uinteger":
+            return f"CAST({column} AS BIGINT)"
+        case "float":
+            return f"CAST({column} AS DOUBLE)"
+        case "varchar":
+            return f"decode(encode({column}))" if collated else column
+        case "decimal":
+            return f"rtrim(rtrim({text}, '0'), '.')" if ",0)" not in str(dtype).replace(" ", "") else text
+        case "date":
+            return f"CASE WHEN {column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {text} END"
+        case "timestamp" | "timestamp_s" | "timestamp_ms" | "timestamp_ns":
+            if dtype.id == "timestamp_ns":  # they end within the calendar
+                return f"CASE WHEN isfinite({column}) THEN {text} END"
+            first, last = (f"CAST('{moment}' AS {dtype})" for moment in _CALENDAR)
+            return f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {text} END"
+        case "timestamp with time zone":
+            micros = f"epoch_us({column})"
+            low, high = -62_135_596_800_000_000, 253_402_300_799_999_999
+            return f"CASE WHEN {micros} BETWEEN {low} AND {high} THEN CAST(make_timestamp({micros}) AS VARCHAR) || '+00:00' END"
+        case _:
+            return text
+
+
+_CALENDAR = ("0001-01-01 00:00:00", "9999-12-31 23:59:59")
+
+
+def _open_relation(relation: Any, roles: Roles) -> Any:
+    """A table or query of DuckDB, on its owner's connection."""
+    types = {
+        name: (duckdb_kind(dtype), str(dtype))
+        for name, dtype in zip(relation.columns, relation.types, strict=True)
+    }
+    rows = "isotone_rows"
+    if relation.query(rows, "SELECT current_setting('default_collation')").fetchall()[0][0]:
+        raise InputError(
+            "This connection of DuckDB compares all texts by a collation. Reset default_collation first."
+        )
+    plan = json.dumps(relation.query(rows, f"EXPLAIN (FORMAT json) SELECT * FROM {rows}").fetchall())
+    if "PANDAS_SCAN" in plan:
+        raise InputError(
+            "This relation of DuckDB stands on a pandas frame, whose types DuckDB takes from some of its values. Pass the frame itself."
+        )
+    if "ARROW_SCAN" not in plan:  # a frame in memory, whose types may come from its values
+        require_kinds(roles, types, "The table")
+    chosen = relation.project(", ".join(map(quoted, column_names(roles))))
+    return engine_columns(chosen, collated=True)
+
+
+def _open_spark(frame: Frame, roles: Roles) -> Frame:
+    """A table of Spark, which stays there."""
+    if not frame.implementation.is_spark_like():
+        raise SourceError(
+            f"Tables of {frame.implementation.name.lower()} are not read. Pass a path, or a frame of pandas, polars or Arrow."
+        )
+    native: Any = frame.to_native()
+    kinds = {
+        str(column.name): (spark_kind(column.dataType), str(column.dataType.simpleString()))
+        for column in native.schema
+    }
+    require_kinds(roles, kinds, "The table")
+    return frame
 
 
 def blank(frame: Frame) -> Frame:
     """The same columns with no rows, to rehearse a query before anything is charged.
 
     Only what is public is left of the frame: the names of its columns and, where a database holds the data, their
-    logical types. A table in memory takes types from its contents, so there every column is text, and so in a lazy
-    frame of polars, which may stand on one; there are no categories, dictionaries, statistics or metadata anywhere.
+    logical types. A frame in memory takes types from its contents, so there every column is text; there are no categories,
+    dictionaries, statistics or metadata anywhere.
     """
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
@@ -348,11 +313,7 @@ def blank(frame: Frame) -> Frame:
         from isotone.reading.warehouses import emptied
 
         return emptied(frame)
-    if frame.implementation.is_polars():
-        empty = frame.select(*(nw.lit(None).cast(nw.String).alias(name) for name in schema))
-    else:
-        empty = frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items()))
-    return empty.head(0)  # last, as polars makes one row of literals alone
+    return frame.select(*(_logical(name, dtype).alias(name) for name, dtype in schema.items())).head(0)
 
 
 def _logical(name: str, dtype: Any) -> nw.Expr:
@@ -402,8 +363,7 @@ def _as(kind: ColumnType, name: str, dtype: Any) -> nw.Expr:
     return as_real(name, dtype) if kind == "number" else as_integer(name, dtype)
 
 
-def require_columns(frame: Frame | nw.DataFrame[Any], names: Iterable[str]) -> None:
-    """Refuse, before anything is charged, when a named column is not there."""
+def _require_columns(frame: Frame, names: Iterable[str]) -> None:
     known = set(frame.collect_schema())
     for name in names:
         if name not in known:
@@ -433,3 +393,154 @@ def collect(frame: Frame) -> dict[str, list[Any]]:
         "The data could not be read to its end. Nothing was released. "
         "Check the source with 'isotone check', which may look at contents."
     )
+
+
+def _open_path(data: DataFile, roles: Roles) -> Any:
+    """The columns of the files at a path that have a role, as a relation of DuckDB. Only headers and schemas are read."""
+    import duckdb
+
+    files = expand(data.path)
+    ending = _ending(data.path, files)
+    if ending not in _READERS:
+        raise SourceError(
+            f"{data.path!r} has the ending {ending or '(none)'!r}. isotone opens .csv, .tsv, .parquet, .jsonl "
+            "and .arrow files; open others yourself and pass the table."
+        )
+    reader = _READERS[ending]
+    allowed = _TEXT_SETTINGS if reader is _read_csv else ("encoding",) if reader is _read_json_lines else ()
+    for name in data.stated():
+        if name not in allowed:
+            raise InputError(f"{name} is for CSV files, and {data.path!r} is none.")
+    if ending == ".tsv" and data.separator is None:
+        data = replace(data, separator="\t")
+    try:
+        return reader(connect(), data, files, roles)
+    except (duckdb.Error, OSError):
+        # The engine's own words may quote contents, so they are not repeated.
+        raise SourceError(
+            f"{data.path!r} could not be opened as {ending[1:]}. Is it what its name says?"
+        ) from None
+
+
+_TEXT_SETTINGS = ("separator", "encoding", "header", "columns", "newline")
+
+
+def _read_csv(connection: Any, data: DataFile, files: list[str], roles: Roles) -> Any:
+    from isotone.reading.frames import field_stream
+    from isotone.reading.text_files import layout_of
+
+    names = column_names(roles)
+    return connection.from_arrow(
+        field_stream([(file, layout_of(file, data, names)) for file in files], names)
+    )
+
+
+def _read_json_lines(connection: Any, data: DataFile, files: list[str], roles: Roles) -> Any:
+    """Read one record for each line that holds one object.
+
+    Brackets and commas around it, as in an array, are left out.
+
+    The keys of a line are contents, so a column that no line has is missing everywhere, without a message.
+    Nested values are missing.
+    """
+    from isotone.reading.frames import line_stream
+
+    lines = connection.from_arrow(line_stream(files, data.encoding))
+    names = column_names(roles)
+    pointers = ["/" + name.replace("~", "~0").replace("/", "~1") for name in names]
+    paths = "[" + ", ".join("'" + pointer.replace("'", "''") + "'" for pointer in pointers) + "]"
+    objects = lines.project("trim(line, ' \t\r\n,[]') AS line").filter(
+        "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+    )
+    values = objects.project(f"json_extract_string(line, {paths}) AS value, json_type(line, {paths}) AS kind")
+    return values.project(
+        ", ".join(
+            f"CASE WHEN kind[{i}] NOT IN ('ARRAY', 'OBJECT') THEN value[{i}] END AS {quoted(name)}"
+            for i, name in enumerate(names, 1)
+        )
+    )
+
+
+def _read_parquet(connection: Any, data: DataFile, files: list[str], roles: Roles) -> Any:
+    from isotone.reading.frames import arrow_errors, parquet_stream  # here, as it brings Arrow
+
+    with arrow_errors():
+        stream = parquet_stream(files, roles)
+    if stream is not None:
+        return engine_columns(connection.from_arrow(stream))
+    relation = connection.read_parquet(_for_engine(files), hive_partitioning=False, union_by_name=True)
+    return engine_columns(relation.project(", ".join(map(quoted, column_names(roles)))))
+
+
+def _read_arrow(connection: Any, data: DataFile, files: list[str], roles: Roles) -> Any:
+    from isotone.reading.frames import arrow_errors, arrow_stream
+
+    with arrow_errors():
+        return engine_columns(connection.from_arrow(arrow_stream(files, roles)))
+
+
+_READERS: dict[str, Callable[[Any, DataFile, list[str], Roles], Any]] = {
+    ".csv": _read_csv,
+    ".txt": _read_csv,
+    ".tsv": _read_csv,
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".ipc": _read_arrow,
+}
+
+
+def expand(path: str) -> list[str]:
+    """The real files that a path or pattern names, sorted, each once.
+
+    ``**`` goes into folders.
+
+    A path that is the name of a file is that file, whatever characters are in it. Links to one file are one file.
+    """
+    try:
+        exists = Path(path).is_file()
+    except (OSError, ValueError) as error:  # too long for a name, or with a null character
+        reason = getattr(error, "strerror", None) or error
+        raise SourceError(f"The path {path[:200]!r} cannot be used: {reason}.") from None
+    if exists:
+        named = [path]
+    else:
+        named = glob.glob(path, recursive=True) if glob.has_magic(path) else []  # noqa: PTH207 (absolute patterns)
+        named = [name for name in named if not Path(name).is_dir()]
+    if not named or not all(Path(name).is_file() for name in named):
+        raise SourceError(f"There is no file {path!r}{_similar(path) or '.'}")
+    real = {
+        (found.stat().st_dev, found.stat().st_ino): found
+        for found in sorted(Path(n).resolve() for n in named)
+    }
+    return sorted(map(str, real.values()))
+
+
+def _ending(path: str, files: Sequence[str]) -> str:
+    """The ending that all files have, in small letters."""
+    endings = sorted({Path(file).suffix.lower() for file in files})
+    if len(endings) > 1:
+        raise SourceError(f"{path!r} matches files of several kinds: {', '.join(endings)}.")
+    return endings[0]
+
+
+def _for_engine(files: Sequence[str]) -> list[str]:
+    """The names as patterns that match these files only. The engine expands them once more."""
+    for file in files:
+        if "\\" in file and glob.has_magic(file):
+            raise SourceError(
+                f"{file!r}: a name with a backslash and one of * ? [ cannot be opened. Rename it."
+            )
+    return [glob.escape(file) for file in files]
+
+
+def _similar(path: str) -> str:
+    folder = Path(path).parent
+    if glob.has_magic(str(folder)):
+        return "."
+    if not folder.is_dir():
+        return f", and no folder {str(folder)!r}."
+    return did_you_mean(Path(path).name, [entry.name for entry in folder.iterdir()])

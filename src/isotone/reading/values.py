@@ -1,8 +1,8 @@
-"""The text, number or unit of one value, whatever its Python type.
+"""The text, number or unit of one value, by one closed rule on its exact type.
 
-Contents are private, so nothing here raises, warns, prints or runs code that a value brings along: a value of
-a type that is not listed, or that no rule can read, is missing. The rules are those of columns in an engine
-(:mod:`isotone.reading.columns`, :mod:`isotone.reading.columns`), value by value.
+Contents are private, so nothing here raises, warns, prints or runs code that a value brings along: a value of a type that is not
+listed, a subclass included, or that no rule can read, is missing. The rules are those of columns in an engine
+(:mod:`isotone.reading.columns`), value by value. Which types are read, and as what, is in :mod:`isotone.reading.types`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import sys
 import uuid
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BLANKS",
+    "INFINITE",
     "LARGEST",
     "NO_UNIT",
     "REAL",
     "WHOLE",
+    "cell_text",
     "plain_text",
     "real_of",
     "reals",
@@ -40,48 +42,58 @@ BLANKS = " \t\n\r\v\f"
 REAL = r"^[-+]?([0-9]{1,250}(\.[0-9]{0,250})?|\.[0-9]{1,250})([eE](-[0-9]{1,3}|\+?[0-9]{1,2}|\+?[12][0-9][0-9]))?$"
 WHOLE = r"^[-+]?[0-9]+\.0*$"
 LARGEST = 1e300
-"""Numbers that reach it are missing, like infinite ones."""
-NO_UNIT = ("", "na", "n/a", "<na>", "nan", "nat", "null", "none", "inf", "-inf", "infinity", "-infinity")
+"""Numbers that reach it are infinite. They are clamped to it where a number is read, and missing elsewhere."""
+INFINITE = {"inf": LARGEST, "+inf": LARGEST, "-inf": -LARGEST} | {
+    "infinity": LARGEST,
+    "+infinity": LARGEST,
+    "-infinity": -LARGEST,
+}
+"""Texts that write an infinite number, in any case."""
+NO_UNIT = ("", "na", "n/a", "<na>", "nan", "nat", "null", "none", *INFINITE)
 """Texts that name no unit, in any case: what other tools write where a unit is missing."""
 
 _REAL, _WHOLE = re.compile(REAL), re.compile(WHOLE)
 _DIGITS = 250
-_BOOLEANS = {"true": 1.0, "false": 0.0}
+_WORDS = {"true": 1.0, "false": 0.0, **INFINITE}
 
 
 def text_of(value: Any) -> str | None:
     """The text of one value without outer blanks.
 
-    Whole numbers have no decimal point. None if the value has no text.
+    Whole numbers have no decimal point. None if the value is missing.
 
-    Bytes are written as hexadecimal digits. Durations, nested values and other objects have no text.
-
-    >>> [text_of(value) for value in (1.0, 2.5, True, Decimal("3.00"), " x ", "7.0", b"a", None, float("nan"))]
-    ['1', '2.5', 'true', '3', 'x', '7', '0x61', None, None]
+    >>> [text_of(value) for value in (1.0, 2.5, True, Decimal("3.00"), " x ", "7.0", b"a", None, float("nan"), float("inf"))]
+    ['1', '2.5', 'true', '3', 'x', '7', 'a', None, None, None]
     """
+    text = cell_text(value)
+    return None if text is None or text.lower() in INFINITE else text
+
+
+def cell_text(value: Any) -> str | None:
+    """Like ``text_of``, but an infinite number is the text "inf" or "-inf", which a column of numbers clamps."""
     try:
-        return _text(value)
-    except Exception:  # a value of a listed type that cannot be shown: too many digits, a year out of range
+        read = _READERS.get(type(value)) or _of_pandas(type(value))
+        return None if read is None else (read(value) or None)
+    except Exception:  # a value of a listed type that cannot be shown: too many digits, half a surrogate pair
         return None
 
 
 def real_of(value: Any) -> float:
     """The value as a finite float.
 
-    NaN if it is missing, infinite or no number. Booleans are 1 and 0.
+    NaN if it is missing or no number. Booleans are 1 and 0, infinite numbers the largest.
 
-    >>> [real_of(value) for value in (True, " 2.5", "1e3", 7, "true", "seven", float("inf"), 1j)]
-    [1.0, 2.5, 1000.0, 7.0, 1.0, nan, nan, nan]
+    >>> [real_of(value) for value in (True, " 2.5", "1e3", 7, "true", "seven", float("-inf"), 1j)]
+    [1.0, 2.5, 1000.0, 7.0, 1.0, nan, -1e+300, nan]
     """
-    if type(value) is float:
-        return value if -LARGEST < value < LARGEST else math.nan
-    text = text_of(value)
+    if type(value) is float and -LARGEST < value < LARGEST:
+        return value
+    text = cell_text(value)
     if text is None:
         return math.nan
     if _REAL.match(text):
-        number = float(text)
-        return number if -LARGEST < number < LARGEST else math.nan
-    return _BOOLEANS.get(text.lower(), math.nan)
+        return min(max(float(text), -LARGEST), LARGEST)
+    return _WORDS.get(text.lower(), math.nan)
 
 
 def unit_of(value: Any) -> str | None:
@@ -112,9 +124,7 @@ def reals(column: Any) -> NDArray[np.float64]:
     """A column of any kind as finite floats. Whatever cannot be read is NaN."""
     if type(column) is np.ndarray and column.dtype.kind in "fiub":
         with np.errstate(all="ignore"):  # longer floats may be too large
-            numbers = column.astype(np.float64)
-            numbers[~(np.abs(numbers) < LARGEST)] = np.nan
-        return numbers
+            return np.clip(column.astype(np.float64), -LARGEST, LARGEST)
     return np.array([real_of(_unwrapped(value)) for value in values_of(column)], dtype=np.float64)
 
 
@@ -179,80 +189,104 @@ def _unwrapped(value: Any) -> Any:
     return value[0] if (kind is list or kind is tuple) and len(value) == 1 else value
 
 
-def _text(value: Any) -> str | None:
-    # The type is asked, never the value; a subclass is read by its base, so no code of its own runs.
-    kind = type(value)
-    for base, read in _READERS:
-        if issubclass(kind, base):
-            return read(value)
-    return None
+def _of_pandas(kind: type) -> Callable[[Any], str | None] | None:
+    """The reader of pandas' moments. Whoever has one has imported pandas."""
+    pandas: Any = sys.modules.get("pandas")
+    return _from_timestamp if pandas is not None and kind is pandas.Timestamp else None
 
 
-def _from_str(value: str) -> str | None:
-    text = str.__str__(value)
-    text.encode("utf-8")  # half a surrogate pair is no text
-    return plain_text(text)
+def _from_str(value: str) -> str:
+    value.encode("utf-8")  # half a surrogate pair is no text
+    return plain_text(value)
 
 
-def _from_int(value: int) -> str | None:
-    whole = int.__int__(value)
-    return str(whole) if abs(whole) < 10**_DIGITS else None
+def _from_int(value: Any) -> str | None:
+    whole = int(value)
+    return str(whole) if abs(whole) < 10**_DIGITS else "inf" if whole > 0 else "-inf"
 
 
-def _from_float(value: float) -> str | None:
-    number = float.__float__(value)
-    if not -LARGEST < number < LARGEST:
+def _from_float(value: Any) -> str | None:
+    number = float(value)
+    if number != number:
         return None
-    return (
-        str(int(number)) if number == (whole := math.floor(number)) and abs(whole) <= 2**62 else repr(number)
-    )
+    if not -LARGEST < number < LARGEST:
+        return "inf" if number > 0 else "-inf"
+    whole = math.floor(number)
+    return str(whole) if number == whole and abs(whole) <= 2**62 else repr(number)
 
 
 def _from_decimal(value: Decimal) -> str | None:
-    if not Decimal.is_finite(value) or abs(Decimal.adjusted(value)) > _DIGITS + 50:
+    if value.is_nan():
         return None
-    whole = Decimal.__int__(value)
-    return (
-        _from_int(whole) if Decimal.__eq__(value, Decimal(whole)) else _from_float(Decimal.__float__(value))
-    )
+    if value.is_zero():
+        return "0"
+    if value.is_infinite() or value.adjusted() >= _DIGITS:
+        return "inf" if value > 0 else "-inf"
+    if value.adjusted() < -_DIGITS:
+        return None
+    digits = format(value, "f")
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return digits if len(digits) <= _DIGITS + 2 else None
 
 
-def _from_fraction(value: Fraction) -> str | None:
-    above, below = Fraction.as_integer_ratio(value)
-    return _from_float(above / below)
+def _from_complex(value: Any) -> str | None:
+    # one complex number makes a column of numbers complex: the others are still what they were
+    return _from_float(value.real) if value.imag == 0 else None
 
 
 def _from_datetime(value: datetime.datetime) -> str | None:
-    if type(value).__name__ == "NaTType":  # pandas' missing moment, which calls itself a moment
+    if value.tzinfo is None:
+        return _moment(value.isoformat(" ", "microseconds"))
+    if type(value.tzinfo).__module__.partition(".")[0] not in ("datetime", "zoneinfo", "pytz", "dateutil"):
         return None
-    text = datetime.datetime.isoformat(value, " ")
-    return re.sub(r"(\.[0-9]*?)0+(?=$|[-+])", r"\1", text)
+    offset = value.utcoffset()
+    moment = value.replace(tzinfo=None) - (offset or datetime.timedelta())
+    return _moment(moment.isoformat(" ", "microseconds"), zone=offset is not None)
+
+
+def _from_timestamp(value: Any) -> str | None:
+    text = _from_datetime64(value.asm8)  # in UTC
+    return None if text is None else text + ("+00:00" if value.tz is not None else "")
+
+
+def _moment(text: str, zone: bool = False) -> str:
+    return text.rstrip("0").rstrip(".") + ("+00:00" if zone else "")
 
 
 def _from_datetime64(value: np.datetime64) -> str | None:
-    moment = value.astype("datetime64[us]").item()
-    return _from_datetime(moment) if isinstance(moment, datetime.datetime) else None
+    finer = np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as")  # these end within the calendar
+    if np.isnat(value) or not (finer or _FIRST.astype(value.dtype) <= value <= _LAST.astype(value.dtype)):
+        return None
+    return _moment(
+        np.datetime_as_string(value.astype("datetime64[ns]" if finer else "datetime64[us]")).replace("T", " ")
+    )
 
 
-def _nothing(_: Any) -> None:
-    return None
+_FIRST, _LAST = np.datetime64("0001-01-01T00:00:00.000000"), np.datetime64("9999-12-31T23:59:59.999999")
 
 
-_READERS: list[tuple[Any, Callable[[Any], str | None]]] = [
-    (str, _from_str),
-    (bool, lambda value: "true" if value else "false"),
-    (int, _from_int),
-    (float, _from_float),
-    (np.bool_, lambda value: "true" if bool(value) else "false"),
-    (np.timedelta64, _nothing),  # counts as an integer in numpy
-    (np.integer, lambda value: _from_int(int(value))),
-    (np.floating, lambda value: _from_float(float(value))),
-    (Decimal, _from_decimal),
-    (Fraction, _from_fraction),
-    (bytes, lambda value: "0x" + bytes.hex(value)),
-    (datetime.datetime, _from_datetime),
-    (datetime.date, datetime.date.isoformat),
-    (datetime.time, datetime.time.isoformat),
-    (np.datetime64, _from_datetime64),
-    (uuid.UUID, uuid.UUID.__str__),
-]
+_READERS: dict[type, Callable[[Any], str | None]] = {
+    str: _from_str,
+    np.str_: lambda value: _from_str(str(value)),
+    bytes: lambda value: _from_str(
+        value.decode("utf-8")
+    ),  # what one of them makes of texts in a frame of polars
+    np.bytes_: lambda value: _from_str(value.decode("utf-8")),
+    bool: lambda value: "true" if value else "false",
+    np.bool_: lambda value: "true" if value else "false",
+    int: _from_int,
+    float: _from_float,
+    complex: _from_complex,
+    Decimal: _from_decimal,
+    datetime.datetime: _from_datetime,
+    datetime.date: datetime.date.isoformat,
+    np.datetime64: _from_datetime64,
+    uuid.UUID: uuid.UUID.__str__,
+    **dict.fromkeys(
+        (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64), _from_int
+    ),
+    **dict.fromkeys((np.longlong, np.ulonglong), _from_int),
+    **dict.fromkeys((np.float16, np.float32, np.float64, np.longdouble), _from_float),
+    **dict.fromkeys((np.complex64, np.complex128, np.clongdouble), _from_complex),
+}
+"""The exact types that are read, beside the moments of pandas."""

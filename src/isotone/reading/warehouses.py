@@ -20,7 +20,7 @@ import narwhals as nw
 
 from isotone.errors import InputError
 from isotone.reading.sources import SourceError, no_column
-from isotone.reading.values import BLANKS, text_of
+from isotone.reading.values import BLANKS, cell_text
 
 __all__ = [
     "ENGINES",
@@ -78,17 +78,17 @@ def _postgres() -> Engine:
             f"CASE WHEN {value} >= TIMESTAMP {_FIRST} AND {value} <= TIMESTAMP {_LAST} THEN {text(shown)} END"
         )
 
-    real = f"REGEXP_REPLACE(CAST(CAST(@ AS DOUBLE PRECISION) AS TEXT), '{_EARLY_EXPONENT}', '\\1\\2.\\3')"
     day = "TO_CHAR(@, 'YYYY-MM-DD')"
+    far, low, short = text("'inf'"), text("'-inf'"), "RTRIM(RTRIM(CAST(@ AS TEXT), '0'), '.')"
     columns: dict[Logical, str] = {
         "boolean": "@",
         "integer": "CAST(@ AS BIGINT)",
         "real": "CAST(@ AS DOUBLE PRECISION)",
         "text": f"BTRIM({text('@')}, {_BLANKS})",
         "uuid": text("@"),
-        "decimal": f"CASE WHEN NOT {text('@')} ~ '^-?[0-9.]+$' THEN NULL "
-        f"WHEN @ = TRUNC(@) THEN CASE WHEN ABS(@) < 1e250 THEN {text('TRUNC(@)')} END "
-        f"WHEN ABS(@) >= 1e-300 AND ABS(@) < 1e300 THEN {text(real)} END",
+        "decimal": f"CASE WHEN @ = 'NaN' THEN NULL WHEN ABS(@) >= 1e250 THEN CASE WHEN @ > 0 THEN {far} ELSE {low} END "
+        f"WHEN {text('@')} ~ '^-?[0-9]+$' THEN {text('@')} "
+        f"WHEN {text('@')} ~ '^-?[0-9.]+$' THEN {text(short)} END",
         "date": f"CASE WHEN @ >= DATE '0001-01-01' AND @ <= DATE '9999-12-31' THEN {text(day)} END",
         "moment": moment("@"),
         "instant": moment("(@ AT TIME ZONE 'UTC')", "+00:00"),
@@ -159,6 +159,7 @@ ENGINES: dict[str, Engine] = {
 """The engines that ibis may bring, by its name for them. DuckDB and Spark are asked directly."""
 
 _NEEDS = {
+    "IsNan": ("test for what is not a number", "floats are read with it"),
     "RegexSearch": ("regular expressions", "texts are read with them"),
     "RegexReplace": ("replacement by regular expressions", "texts are read with it"),
     "Translate": ("translation of letters", "words are compared without regard to case with it"),
@@ -495,8 +496,8 @@ def _register(backend: Any) -> None:
     connection = backend.con
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
     functions: dict[str, Callable[..., Any]] = {
-        "isotone_text": lambda digits: text_of(bytes.fromhex(digits).decode(encoding)),
-        "isotone_number": text_of,
+        "isotone_text": lambda digits: cell_text(bytes.fromhex(digits).decode(encoding)),
+        "isotone_number": cell_text,
         "isotone_real": float,
         "isotone_lower": lambda text: "".join("i" if x == "\u0130" else x.lower() for x in text),
         "isotone_length": len,

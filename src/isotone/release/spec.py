@@ -25,7 +25,7 @@ from isotone.privacy.checks import Number, did_you_mean, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.connections import DataTable
 from isotone.reading.questions import Question, book_of
-from isotone.reading.sources import ColumnType, Declared
+from isotone.reading.sources import ColumnType, DataFile
 from isotone.release.description import (
     Amount,
     Answers,
@@ -105,6 +105,16 @@ class DataEntries(Section):
     """In place of path, a database: a URL such as "postgresql://reader@host/database" without a password, or "env:NAME" for a URL in the environment."""
     table: Text | None = None
     """With connection: the table, with its schema and a point before it if it has one."""
+    separator: str | None = None
+    """CSV: what stands between fields, such as ";". By default a comma, and a tabulator in .tsv files."""
+    encoding: str | None = None
+    """CSV and JSON lines: the encoding of letters, such as "latin-1" or "cp1252". By default "utf-8"."""
+    header: bool = True
+    """CSV: whether the first line names the columns. Without it names and newline are stated."""
+    names: list[str] = Field(default=[])
+    """CSV, with header = false: the names of all columns, in their order."""
+    newline: Literal["\n", "\r\n", "\r"] | None = None
+    """CSV, with header = false: how lines end, "\\n", "\\r\\n" or "\\r". With a header line, it is the ending of that line."""
     types: dict[str, ColumnType] = Field(default={})
     """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""
     weights: Text | None = None
@@ -125,8 +135,23 @@ class DataEntries(Section):
         if "://" in (self.path or ""):
             raise ValueError("path is the path of a file; a database is named by connection and table")
         if self.connection is not None and self.table is not None:
-            DataTable(self.connection, self.table)
+            try:
+                DataTable(self.connection, self.table)
+            except InputError as error:
+                raise ValueError(str(error)) from None
+        try:
+            stated = self.file(self.path or "").stated()
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if self.path is None and stated:
+            raise ValueError(f"{next(iter(stated))} is for CSV files, and a database is none")
         return self
+
+    def file(self, path: str) -> DataFile:
+        """The data at a path, written and typed as stated."""
+        encoding = "utf-8" if self.encoding is None else self.encoding
+        names = tuple(self.names)
+        return DataFile(path, self.types, self.separator, encoding, self.header, names, self.newline)
 
     @property
     def file_path(self) -> str:
@@ -326,10 +351,10 @@ class Spec(Section):
         )
 
     @property
-    def source(self) -> Declared | DataTable:
+    def source(self) -> DataFile | DataTable:
         """The data with the types that are declared for its columns."""
         if self.data.connection is None:
-            return Declared(str(self.resolve(self.data.file_path)), self.data.types)
+            return self.data.file(str(self.resolve(self.data.file_path)))
         return DataTable(self.data.connection, self.data.table or "", self.data.types, self.folder)
 
     @property
@@ -354,7 +379,7 @@ class Spec(Section):
         if isinstance(source, DataTable):
             return source.identity()
         path = Path(self.resolve(self.data.file_path)).absolute()
-        return {"path": str(path), "types": dict(self.data.types)}
+        return {"path": str(path), "types": dict(self.data.types), **source.stated()}
 
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""

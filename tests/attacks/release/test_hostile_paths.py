@@ -20,7 +20,7 @@ from tests.support import flat
 from tests.support.hostile import HOSTILE, objects
 
 from isotone.counts import PosetMechanism
-from isotone.errors import IsotoneError
+from isotone.errors import InputError, IsotoneError
 from isotone.interop import opendp as bridge
 from isotone.order import Poset
 from isotone.release import Ledger, load_spec
@@ -104,6 +104,8 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "d.csv": csv,
     **{f"{name}.parquet": parquet(name) for name in COLUMNS},
 }
+UNLISTED = ("bytes", "nested", "records", "durations")
+"""Files whose schema has types that are not read: they are refused before the charge."""
 KINDS = {
     "order": '[order]\nmechanism = "PosetMechanism"\nrelations = []\nelements = ["a"]\n',
     "table": '[table]\ncategory = "c"\ncategories = ["A", "B"]\nupper = 5\n',
@@ -128,6 +130,12 @@ def spec(desk: Path, file: str, kind: str, **changes: str) -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_a_spec_of_any_file_is_released(tmp_path, name, kind):
     FILES[name](tmp_path / name)
+    stem = name.removesuffix(".parquet")
+    if name.endswith("parquet") and (stem in UNLISTED or (kind == "curve" and stem == "dates")):
+        with pytest.raises(InputError, match="Give it another type first"):
+            flat.with_spec(load_spec(spec(tmp_path, name, kind)))
+        assert not (tmp_path / "l.ledger").exists() or not Ledger(tmp_path / "l.ledger").charges()
+        return
     made = silently(lambda: flat.with_spec(load_spec(spec(tmp_path, name, kind)))[0])
     assert [charge.state for charge in Ledger(tmp_path / "l.ledger").charges()] == ["sealed"]
     if kind == "order":

@@ -159,7 +159,7 @@ def test_columns_in_memory_are_read_like_their_values(column):
         and isinstance(column[0], (list, np.ndarray))
     )
     assert silently(lambda: counts(data, None))[0] >= (0 if first_is_a_list else 1)
-    assert silently(lambda: blank(open_source(data, ["a"])).collect().shape) == (0, 1)
+    assert silently(lambda: blank(open_source(data, {"answer": ["a"]})).collect().shape) == (0, 1)
 
 
 def test_columns_whose_names_are_numbers_are_found_by_their_digits():

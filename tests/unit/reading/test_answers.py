@@ -44,7 +44,7 @@ RULES = [
 
 
 def read(values: Sequence[Any], answers: Answers, make: type) -> list[bool]:
-    frame = open_source(make({"row": range(len(values)), "a": values}), ["row", "a"])
+    frame = open_source(make({"row": range(len(values)), "a": values}), {"answer": ["row", "a"]})
     answer = answers.read("a", frame.collect_schema()["a"]).alias("a")
     found = collect(frame.select("row", answer).sort("row"))
     return found["a"]

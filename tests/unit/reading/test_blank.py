@@ -15,7 +15,7 @@ from isotone.reading.sources import blank, open_source
 
 def seen(data: Any) -> bytes:
     """Everything that a blank shows, as bytes."""
-    frame = blank(open_source(data, ["a", "u"]))
+    frame = blank(open_source(data, {"answer": ["a", "u"]}))
     table = frame.collect().to_arrow()
     assert table.num_rows == 0
     return b"".join([table.schema.serialize(), *(batch.serialize() for batch in table.to_batches())])
@@ -98,7 +98,7 @@ def test_a_query_on_a_table_in_memory_is_refused():
     """Its types come from contents, and a database would be given the rows."""
     table = ibis.memtable(pa.table({"a": [1], "u": [1]}))
     with pytest.raises(InputError, match="Pass that one itself"):
-        open_source(table.filter(ibis._.u == 1), ["a", "u"])
+        open_source(table.filter(ibis._.u == 1), {"answer": ["a", "u"]})
 
 
 def test_files_show_names_only(tmp_path):
@@ -116,9 +116,9 @@ def test_nothing_is_converted_before_the_query_runs(monkeypatch):
     from isotone.reading import frames as streams
 
     asked: list[int] = []
-    original = streams.text_of
-    monkeypatch.setattr(streams, "text_of", lambda value: asked.append(1) or original(value))
-    frame = open_source(pd.DataFrame({"a": pd.Series([1, "x", 2.5], dtype=object)}), ["a"])
+    original = streams.cell_text
+    monkeypatch.setattr(streams, "cell_text", lambda value: asked.append(1) or original(value))
+    frame = open_source(pd.DataFrame({"a": pd.Series([1, "x", 2.5], dtype=object)}), {"answer": ["a"]})
     blank(frame).collect()
     assert not asked
     frame.collect()

@@ -32,7 +32,9 @@ def people(units: int) -> pd.DataFrame:
 
 
 def kept(data: Any, k: int, salt: bytes | None = None) -> dict[int, list[str]]:
-    frame = open_source(data, ["u", "v"]).select(nw.col("u").cast(nw.Int64).alias(UNIT), nw.col("v"))
+    frame = open_source(data, {"answer": ["u", "v"]}).select(
+        nw.col("u").cast(nw.Int64).alias(UNIT), nw.col("v")
+    )
     rows = at_most(frame, k, [nw.col("v")], salt).collect().to_dict(as_series=False)
     found: dict[int, list[str]] = {}
     for unit, value in zip(rows[UNIT], rows["v"], strict=True):

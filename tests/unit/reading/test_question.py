@@ -80,7 +80,7 @@ def by_hand(name: str, value: Any) -> bool:
         except ValueError:
             number = None
     number = None if number is not None and abs(number) > 1e299 else number
-    nothing = low in ("", "na", "nan", "null")
+    nothing = low in ("", "na", "nan", "null", "inf")
     words = [word for part in low.replace(";", ",").replace("|", ",").replace("\t", " ").split(",") for word in part.split()]  # fmt: skip
     match name:
         case "plain":

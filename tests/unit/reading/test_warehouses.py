@@ -125,7 +125,7 @@ def test_an_engine_that_is_not_here_compiles_or_is_refused(name, monkeypatch):
     if name == "mssql":
         assert set(refused) == set(FEW)
         assert refused["surface"] == (
-            "Microsoft SQL Server through ibis has no regular expressions: texts are read with them. Nothing was charged."
+            "Microsoft SQL Server through ibis has no test for what is not a number: floats are read with it. Nothing was charged."
         )
         return
     assert refused == {}

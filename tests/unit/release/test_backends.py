@@ -88,7 +88,9 @@ def table_by_hand(rows: list[Row]) -> list[int]:
 
 
 def real(text: str | None) -> float | None:
-    return float(text) if text is not None and NUMBER.match(text := text.strip()) else None
+    if text is None:
+        return None
+    return float(text) if NUMBER.match(text := text.strip()) or text == "inf" else None
 
 
 def snapped(value: float, high: float, steps: int) -> int:

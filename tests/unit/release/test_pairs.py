@@ -63,7 +63,7 @@ def test_contributions_of_two_columns_of_counts_have_no_default(ledger):
     ("given", "words"),
     [
         ({"counts": ["theft"]}, "two columns"),
-        ({"counts": ["theft", "theft"]}, "different names"),
+        ({"counts": ["theft", "theft"]}, "must be distinct"),
         ({"counts": ["theft", "arson"], "upper": 64}, "at most 63"),
         ({"counts": ["theft", "arson"], "count": "theft"}, "take no count"),
         ({"kind": "theft"}, "goes with counts"),

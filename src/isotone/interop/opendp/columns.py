@@ -167,7 +167,7 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
 
 def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:
     """The rows of some columns of numbers, NaN where there is none."""
-    frame = open_source(data, numbers)
+    frame = open_source(data, {"number": numbers})
     found = collect(
         read_columns(frame, {f"isotone_{i}": ColumnRule(as_real, name) for i, name in enumerate(numbers)})
     )
@@ -183,7 +183,7 @@ def bounded_rows(
     Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
     """
     of_units = UnitRows(unit, contributions)
-    frame = open_source(data, [*texts, *numbers, *of_units.unit_columns])
+    frame = open_source(data, {"category": texts, "number": numbers, "unit": of_units.unit_columns})
     read = [ColumnRule(as_text, name) for name in texts] + [ColumnRule(as_real, name) for name in numbers]
     columns = {f"isotone_{i}": rule for i, rule in enumerate(read)}
     rows = read_columns(frame, {**columns, **of_units.unit_keys()})

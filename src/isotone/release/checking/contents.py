@@ -7,11 +7,9 @@ that releases use, so what is called odd here is odd there.
 
 from __future__ import annotations
 
-import csv
-import glob
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ import narwhals as nw
 
 from isotone.reading.columns import read_columns
 from isotone.reading.contributions import UNIT, UnitRows
-from isotone.reading.sources import ColumnType, Declared, open_source
+from isotone.reading.sources import DataFile, expand, open_source
 from isotone.release.checking.findings import one
 
 if TYPE_CHECKING:
@@ -50,14 +48,15 @@ def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
     source, ledger, odd = spec.source, spec.privacy.ledger, list[str]()
     new = "://" not in ledger and not spec.resolve(ledger).exists()
-    if isinstance(source, Declared):
-        odd += [*_lost_lines(source.path), *_odd_types(source.path, source.types)]
+    if isinstance(source, DataFile):
+        odd += [*_lost_lines(source), *_odd_types(source)]
     return _report(spec.description.checked(), source, odd, new)
 
 
 def check_data(described: Description, data: Any) -> DeskReport:
     """The same for any data of a description."""
-    return _report(described, data, _lost_lines(str(data)) if isinstance(data, (str, Path)) else (), False)
+    file = DataFile(str(data)) if isinstance(data, (str, Path)) else data
+    return _report(described, data, _lost_lines(file) if isinstance(file, DataFile) else (), False)
 
 
 def _report(described: Description, source: Any, odd: Sequence[str], new: bool) -> DeskReport:
@@ -75,7 +74,7 @@ def _no_unit(new: bool) -> list[str]:
 def _units(described: Description, source: Any) -> list[str]:
     column, most = described.whose.column, described.whose.most
     rows = UnitRows(column, most)
-    frame = read_columns(open_source(source, rows.unit_columns), rows.unit_keys())
+    frame = read_columns(open_source(source, {"unit": rows.unit_columns}), rows.unit_keys())
     sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()
     cut = nw.when(~nobody & (nw.col("rows") > most))
     found = one(
@@ -101,58 +100,81 @@ def _units(described: Description, source: Any) -> list[str]:
     return lines
 
 
-def _lost_lines(path: str) -> list[str]:
+def _lost_lines(source: DataFile) -> list[str]:
     """Lines of texts that a release does not read, or not as they were meant."""
     lines: list[str] = []
-    for file in sorted(glob.glob(path)) if not Path(path).is_file() else [path]:  # noqa: PTH207 (absolute patterns)
+    for file in expand(source.path):
         ending, name = Path(file).suffix.lower(), Path(file).name
         if ending not in (".csv", ".tsv", ".txt", ".jsonl", ".ndjson"):
             continue
-        raw = [
-            line
-            for line in Path(file).read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-            if line.strip()
-        ]
-        foreign = sum(not _is_utf8(line) for line in raw)
-        if foreign:
+        raw = Path(file).read_bytes()
+        foreign = sum(not _is_text(line, source.encoding) for line in raw.splitlines())
+        if foreign and "16" not in source.encoding:
             lines.append(
-                f"{name}: {foreign:,} lines are not UTF-8 (Latin-1?): they are skipped or lose letters"
+                f"{name}: {foreign:,} lines are not {source.encoding.upper()} (Latin-1?): fields with such letters are missing"
             )
+        text = raw.decode(source.encoding, errors="replace").removeprefix("\ufeff")
         if ending in (".jsonl", ".ndjson"):
-            odd = sum(not _is_record(line) for line in raw)
+            records = [line for line in text.split("\n") if line.strip()]
+            odd = sum(not _is_record(line) for line in records)
             if odd:
-                lines.append(f"{name}: {odd:,} of {len(raw):,} lines are no JSON object and are skipped")
+                lines.append(f"{name}: {odd:,} of {len(records):,} lines are no JSON object and are skipped")
             continue
-        text = Path(file).read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        rows = list(csv.reader(text, delimiter="\t" if ending == ".tsv" else ","))
-        width = len(rows[0]) if rows else 0
-        odd = sum(len(row) != width for row in rows if row)
-        if odd:
-            lines.append(f"{name}: {odd:,} lines have more or fewer fields than the header")
+        lines += _line_endings(file, source, text)
     return lines
 
 
-def _is_utf8(line: bytes) -> bool:
+def _line_endings(file: str, source: DataFile, text: str) -> list[str]:
+    """Whether a CSV has other line endings than its header line, and lines with more or fewer fields."""
+    from isotone.reading.text_files import layout_of, records_of
+
+    name = Path(file).name
+    form = replace(source, separator=source.separator or ("\t" if file.lower().endswith(".tsv") else ","))
+    layout = layout_of(file, form, ())
+    rows = list(records_of(text.encode(), layout))
+    width = len(source.columns) or (len(rows[0]) if rows else 0)
+    others = {"\n": ("\r",), "\r\n": ("\n", "\r"), "\r": ("\n",)}[layout.newline]
+    plain = text.replace(layout.newline, "")
+    lines = [
+        f"{name}: {sum(len(row) != width for row in rows):,} lines have more or fewer fields than the header"
+    ]
+    found = [_ENDING[other] for other in others if other in plain]
+    if found:
+        lines.append(
+            f"{name}: lines end with {_ENDING[layout.newline]}, as the header does, so {' and '.join(found)} is content. If lines were meant to "
+            "end with it, write the file again"
+        )
+    return lines if any(len(row) != width for row in rows) else lines[1:]
+
+
+_ENDING = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
+
+
+def _is_text(line: bytes, encoding: str) -> bool:
     try:
-        line.decode()
+        line.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True
 
 
-def _is_record(line: bytes) -> bool:
+def _is_record(line: str) -> bool:
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
 
 
-def _odd_types(path: str, types: Mapping[str, ColumnType]) -> list[str]:
+def _odd_types(source: DataFile) -> list[str]:
     lines: list[str] = []
-    for name, kind in types.items():
+    for name, kind in source.types.items():
         there = [
-            one(frame.select((~nw.col(name).is_null()).cast(nw.Int64).sum().alias("n")))["n"]
-            for frame in (open_source(path, [name]), open_source(Declared(path, {name: kind}), [name]))
+            one(
+                open_source(form, {"answer": [name]}).select(
+                    (~nw.col(name).is_null()).cast(nw.Int64).sum().alias("n")
+                )
+            )["n"]
+            for form in (replace(source, types={}), replace(source, types={name: kind}))
         ]
         if there[0] > there[1]:
             lines.append(

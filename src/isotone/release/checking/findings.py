@@ -19,7 +19,7 @@ SHOWN = 5
 
 def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
     """Rows whose text is none of the public list, with the commonest of them."""
-    frame = open_source(source, [column])
+    frame = open_source(source, {"category": [column]})
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
     names = list(dict.fromkeys(map(name_text, known)))
     placed = listed(text, "value", names, {"place": range(len(names))})
@@ -29,7 +29,7 @@ def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: st
 
 def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -> list[str]:
     """The range of a column of numbers, values outside their public range, and values that are none."""
-    frame = open_source(source, [column])
+    frame = open_source(source, {"number": [column]})
     dtype = frame.collect_schema()[column]
     number = (as_integer if whole else as_real)(column, dtype).alias("number")
     value = nw.col("number")

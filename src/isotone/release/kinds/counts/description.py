@@ -26,7 +26,7 @@ from isotone.order.exclusive import read_children
 from isotone.privacy.adjacency import adjacency
 from isotone.privacy.checks import did_you_mean, exact, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee
-from isotone.reading.columns import name_text
+from isotone.reading.columns import public_texts
 from isotone.reading.contributions import Groups
 from isotone.reading.questions import Question, implied
 from isotone.reading.records import RecordRules, RecordSource, count_records
@@ -250,7 +250,7 @@ def _by(given: Any) -> FrozenMapping:
             found[column] = FrozenMapping(dict(zip(values, parents, strict=True)))
         else:
             found[column] = values = public_names(() if held is None else held, f"by[{column!r}]")
-        if not values or len({name_text(value) for value in values}) < len(values):
+        if not public_texts(values, f"by[{column!r}]"):
             raise InputError(
                 f"by[{column!r}] must be a public list of distinct values with at least one entry."
             )

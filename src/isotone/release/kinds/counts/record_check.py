@@ -114,7 +114,7 @@ def _odd_answers(source: RecordSource, element: Any, answers: Answers) -> list[s
         return []
     missing = question.missing if question and question.missing else answers.missing
     column = source.wanted(element)[0]
-    frame = open_source(source.data, [column])
+    frame = open_source(source.data, {"answer": [column]})
     schema = frame.collect_schema()
     dtype = schema[column]
     # What is a yes only because it is missing, and a no only because it is missing, is neither.

@@ -1,0 +1,371 @@
+"""Read CSV files and lines of text as Arrow batches, by one rule that no byte can bend.
+
+The rule: a record ends where the line ending of the file stands outside quotes; the line ending is that of the header line, or
+stated, and every other one is content. A field that begins with a quote goes on to the closing quote, two quotes are one, and what
+follows the closing quote belongs to the field; a quote that does not close goes on to the end of the file; a quote elsewhere is
+content. Lines without a byte are skipped, fields that are not there are missing, further ones are ignored, and an empty field is
+missing. Bytes that are not of the encoding make their field missing.
+
+:func:`_slow` is this rule as one regular expression. Blocks of bytes in which quotes stand only where a writer puts them are cut by
+:func:`_fast`, which gives the same fields (tests compare the two).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from isotone.errors import InputError
+from isotone.reading.sources import DataFile, SourceError, no_column
+
+__all__ = ["Layout", "layout_of", "read_fields", "read_lines", "records_of"]
+
+_BLOCK = 1 << 20
+_LONGEST_HEADER = 1 << 22
+_QUOTE = 34
+_INLINE = 12  # bytes of a text that Arrow keeps in its view
+
+_UNREADABLE = "isotone.unreadable"
+codecs.register_error(_UNREADABLE, lambda error: ("\udcff", getattr(error, "end")))  # noqa: B009 (encoders have none)
+
+
+class Layout(NamedTuple):
+    """Where the columns that are read stand in the lines of a file."""
+
+    places: tuple[int, ...]
+    separator: str
+    newline: str
+    header: bool
+    encoding: str
+
+
+def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
+    """The layout of one file, from its header line or what is stated. Nothing else is read."""
+    separator = form.separator or ","
+    if not form.header:
+        for name in columns:
+            if name not in form.columns:
+                raise InputError(f"columns= names no column {name!r}.")
+        assert form.newline is not None
+        return Layout(tuple(map(form.columns.index, columns)), separator, form.newline, False, form.encoding)
+    with Path(file).open("rb") as stream:
+        start = next(_decoded(stream, form.encoding, _LONGEST_HEADER), b"")
+    fields, end, _ = _first_record(start, separator.encode(), rb"\r\n|\n|\r")
+    newline = end.decode() or "\n"
+    names = [name.decode(errors="replace") for name in fields]
+    if names == [""]:
+        raise SourceError(
+            f"{file!r} has no header line. The first line of a CSV must name its columns, or state header=False with columns= and newline=."
+        )
+    for name in columns:
+        if names.count(name) > 1:
+            raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
+        if name not in names:
+            raise no_column(name, f"The file {Path(file).name!r}")
+    return Layout(tuple(map(names.index, columns)), separator, newline, True, form.encoding)
+
+
+def _first_record(block: bytes, separator: bytes, newline: bytes) -> tuple[list[bytes], bytes, int]:
+    """The fields of the first line, its ending, and where the next one begins. ``newline`` is a pattern."""
+    fields: list[bytes] = []
+    for found in _pattern(separator, newline).finditer(block):
+        fields.append(_field(found))
+        if found[4] != separator:
+            return fields, found[4], found.end()
+    return fields, b"", len(block)
+
+
+def _field(found: re.Match[bytes]) -> bytes:
+    quoted, behind, plain, _ = found.groups()
+    return plain if quoted is None else quoted.replace(b'""', b'"') + behind
+
+
+def records_of(text: bytes, layout: Layout) -> Iterator[list[bytes]]:
+    """The records of a text, the header line first, by the rule itself."""
+    return _slow(text, layout.separator.encode(), layout.newline.encode())
+
+
+def read_fields(file: str, layout: Layout) -> Iterator[list[Any]]:
+    """Batches of the columns of a layout, as Arrow texts that are valid, null where a field is missing."""
+    separator, newline = layout.separator.encode(), layout.newline.encode()
+    for block in _records(file, layout, separator, newline):
+        yield _columns(block, separator, newline, layout.places)
+
+
+def read_lines(file: str, encoding: str) -> Iterator[list[Any]]:
+    """Batches of the lines of a file, which end with a line feed, as one column of Arrow texts."""
+    layout = Layout((0,), "", "\n", False, encoding)
+    for block in _records(file, layout, b"", b"\n"):
+        yield _columns(block, b"", b"\n", (0,))
+
+
+def _decoded(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
+    """The bytes of a file as UTF-8, without a mark at the begin. What cannot be decoded becomes bytes that are not UTF-8."""
+    first = True
+    decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)(_UNREADABLE)
+    while True:
+        block: bytes = stream.read(size)
+        last = not block
+        if decoder is not None:
+            block = decoder.decode(block, last).encode("utf-8", "surrogatepass")
+        if first and (block or last):
+            block, first = block.removeprefix(codecs.BOM_UTF8), False
+        if block:
+            yield block
+        if last:
+            return
+
+
+def _records(file: str, layout: Layout, separator: bytes, newline: bytes) -> Iterator[bytes]:
+    """The file in blocks that end where a record ends, without its header line."""
+    rest, size, header = b"", _BLOCK, layout.header
+    with Path(file).open("rb") as stream:
+        for block in _decoded(stream, layout.encoding, _BLOCK):
+            rest += block
+            if len(rest) < size:
+                continue
+            cut = _last_end(rest, separator, newline)
+            if not cut:
+                size = 2 * len(rest)  # a longer record: look again when there is twice as much
+                continue
+            whole, rest, size = rest[:cut], rest[cut:], _BLOCK
+            yield from _body(whole, separator, newline, header)
+            header = False
+    yield from _body(rest, separator, newline, header)
+
+
+def _body(block: bytes, separator: bytes, newline: bytes, header: bool) -> Iterator[bytes]:
+    if header:
+        block = block[_first_record(block, separator, newline)[2] :]
+    if block:
+        yield block
+
+
+def _last_end(block: bytes, separator: bytes, newline: bytes) -> int:
+    """Where the last whole record of a block ends that begins with a record; 0 if there is none."""
+    if not separator or b'"' not in block:
+        end = block.rfind(newline)
+        return end + len(newline) if end >= 0 else 0
+    closed = (
+        block[: block.rfind(b'"')] if block.count(b'"') % 2 else block
+    )  # a field that goes on after the block
+    marks = _Marks.of(closed, separator, newline) if closed else None
+    if marks is not None:
+        ends = marks.places[marks.is_end]
+        return int(ends[-1]) + len(newline) if ends.size else 0
+    end = 0
+    for found in _pattern(separator, newline).finditer(block):
+        if found[4] == newline:
+            end = found.end()
+    return end
+
+
+class _Marks(NamedTuple):
+    """The separators and line endings of a block that are no content, as positions."""
+
+    places: NDArray[np.int64]
+    is_end: NDArray[np.bool_]
+    quoted: bool
+
+    @classmethod
+    def of(cls, block: bytes, separator: bytes, newline: bytes) -> _Marks | None:
+        """None where a quote stands that no writer of CSV puts there."""
+        data = np.frombuffer(block, np.uint8)
+        ends = data == newline[-1]
+        if len(newline) == 2:
+            ends[1:] &= data[:-1] == newline[0]
+            ends[0] = False
+        marks = ends | (data == separator[0]) if separator else ends
+        quoted = bool(separator) and b'"' in block
+        if quoted:
+            quotes = data == _QUOTE
+            inside = (
+                np.cumsum(quotes, dtype=np.int64) & 1 == 1
+            )  # from an opening quote to before its closing one
+            marks &= ~inside
+            if not _proper(quotes, inside, marks, ends if len(newline) == 2 else None):
+                return None
+        places = np.flatnonzero(marks)
+        is_end = ends[places]
+        if len(newline) == 2:
+            places = places - is_end
+        return cls(places, is_end, quoted)
+
+
+def _proper(quotes: Any, inside: Any, marks: Any, ends: Any) -> bool:
+    """Whether quotes open after a mark, or at once after closing, and close before one, as a writer of CSV puts them.
+
+    ``ends`` are the second bytes of line endings that have two.
+    """
+    opening, closing = np.flatnonzero(quotes & inside), np.flatnonzero(quotes & ~inside)
+    if opening.size != closing.size:
+        return False
+    again = np.zeros(opening.size + 1, bool)
+    again[1:-1] = opening[1:] == closing[:-1] + 1
+    last = marks.size - 1
+    opens = again[:-1] | (opening == 0) | marks[np.maximum(opening - 1, 0)]
+    closes = again[1:] | (closing == last) | marks[np.minimum(closing + 1, last)]
+    if ends is not None:
+        closes |= ends[np.minimum(closing + 2, last)] & (closing + 2 <= last)
+    return bool(opens.all() and closes.all())
+
+
+def _pattern(separator: bytes, newline: bytes) -> re.Pattern[bytes]:
+    """The rule for one field, with what ends it: (quoted, behind the quote, plain, end)."""
+    end = b"|".join([*([re.escape(separator)] if separator else []), newline, rb"\Z"])
+    plain = rb"((?:(?!" + end + rb").)*+)"
+    quoted = rb'"([^"]*+(?:""[^"]*+)*+)(?:"|\Z)' + plain if separator else rb"(?!)()()"
+    return re.compile(rb"(?:" + quoted + rb"|" + plain + rb")(" + end + rb")", re.DOTALL)
+
+
+def _slow(block: bytes, separator: bytes, newline: bytes) -> Iterator[list[bytes]]:
+    """The records of a block, each a list of fields."""
+    record: list[bytes] = []
+    for found in _pattern(separator, newline).finditer(block):
+        if found.start() == len(block) and not record:
+            return
+        end = found[4]
+        record.append(_field(found))
+        if end == separator and separator:
+            continue
+        if found.start() + len(end) < found.end() or len(record) > 1:  # a line without a byte is skipped
+            yield record
+        record = []
+        if not end:
+            return
+
+
+def _columns(block: bytes, separator: bytes, newline: bytes, places: Sequence[int]) -> list[Any]:
+    marks = _Marks.of(block, separator, newline)
+    fields = None if marks is None else _fast(block, marks, len(newline), places)
+    if fields is None:
+        rows = list(_slow(block, separator, newline))
+        return [_texts([row[place] if place < len(row) else b"" for row in rows]) for place in places]
+    valid = _is_utf8(block)
+    return fields if valid else [_valid(column) for column in fields]
+
+
+def _is_utf8(block: bytes) -> bool:
+    if block.isascii():
+        return True
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _texts(fields: list[bytes]) -> Any:
+    """Arrow texts of fields, null where one is empty or not UTF-8."""
+
+    def text(field: bytes) -> str | None:
+        try:
+            return field.decode() or None
+        except UnicodeDecodeError:
+            return None
+
+    return pa.array([text(field) for field in fields], pa.string()).cast(pa.string_view())
+
+
+def _valid(column: Any) -> Any:
+    return _texts([b"" if field is None else field for field in column.cast(pa.binary_view()).to_pylist()])
+
+
+def _masks() -> Any:
+    """For each length of a short text which of sixteen bytes it has in a view."""
+    kept = np.zeros((_INLINE + 1, 16), np.uint8)
+    for length in range(_INLINE + 1):
+        kept[length, 4 : 4 + length] = 255
+    return kept.view("V16").ravel()
+
+
+_KEPT = _masks()
+
+
+def _fast(block: bytes, marks: _Marks, wide: int, places: Sequence[int]) -> list[Any]:
+    """The columns as Arrow's views of the block, without copying long texts."""
+    ends, is_end = marks.places, marks.is_end
+    if not is_end.size or not is_end[-1] or ends[-1] + wide < len(block):  # a last line without an ending
+        ends, is_end = np.append(ends, len(block)), np.append(is_end, True)
+    begins = np.empty_like(ends)
+    begins[0] = 0
+    begins[1:] = ends[:-1] + np.where(is_end[:-1], wide, 1)
+    last = np.flatnonzero(is_end)
+    first = np.empty_like(last)
+    first[0] = 0
+    first[1:] = last[:-1] + 1
+    width = last - first + 1
+    empty = (width == 1) & (ends[first] == begins[first])
+    if empty.any():
+        first, width = first[~empty], width[~empty]
+    # four bytes before and twelve behind, so that a window of sixteen bytes fits around every begin
+    data = np.frombuffer(b"\0\0\0\0" + block + b"\0" * _INLINE, np.uint8)
+    quotes = np.concatenate([[0], np.cumsum(data == _QUOTE)]) if marks.quoted else None
+    columns: list[Any] = []
+    for place in places:
+        there = width > place
+        at = first + np.minimum(place, width - 1)
+        begin, length = begins[at], ends[at] - begins[at]
+        length[~there] = 0
+        columns.append(_views(data, begin, length, quotes))
+    return columns
+
+
+def _views(data: NDArray[np.uint8], begin: Any, length: Any, quotes: Any) -> Any:
+    """An Arrow column of texts that begin at ``begin + 4`` in the data, where ``quotes`` are counted before each byte."""
+    buffers = [pa.py_buffer(data)]
+    escaped = np.zeros(0, np.int64)
+    if quotes is not None:
+        escaped, begin, length = _unquoted(data, begin, length, quotes)
+    windows = np.ndarray((data.size - 15,), dtype="V16", buffer=data, strides=(1,))
+    view = windows[begin].view(np.uint64)
+    view &= _KEPT[np.minimum(length, _INLINE)].view(np.uint64)
+    words = view.view(np.uint32).reshape(-1, 4)
+    words[:, 0] = length
+    long = np.flatnonzero(length > _INLINE)
+    if long.size:
+        words[long, 2] = 0
+        words[long, 3] = begin[long] + 4
+    if escaped.size:
+        buffers.append(pa.py_buffer(_unescape(data, words, escaped, begin, length)))
+    null = length == 0
+    valid = pa.array(~null).buffers()[1] if null.any() else None
+    views = pa.py_buffer(words)
+    return pa.Array.from_buffers(pa.string_view(), len(words), [valid, views, *buffers])
+
+
+def _unquoted(data: Any, begin: Any, length: Any, quotes: Any) -> tuple[Any, Any, Any]:
+    """Fields without their quotes, and which of them hold a quote still."""
+    around = (data[begin + 4] == _QUOTE) & (length > 0)
+    begin, length = begin + around, length - 2 * around
+    which = np.flatnonzero(around)
+    held = quotes[begin[which] + 4 + length[which]] > quotes[begin[which] + 4]
+    return which[held], begin, length
+
+
+def _unescape(data: Any, words: Any, which: Any, begin: Any, length: Any) -> bytes:
+    """Texts in which two quotes are one, as a further buffer, and their views."""
+    texts = bytearray()
+    whole = data.tobytes()
+    for row in which.tolist():
+        start = int(begin[row]) + 4
+        text = whole[start : start + int(length[row])].replace(b'""', b'"')
+        length[row] = len(text)
+        view = np.zeros(16, np.uint8)
+        if len(text) <= _INLINE:
+            view[4 : 4 + len(text)] = np.frombuffer(text, np.uint8)
+            words[row] = view.view(np.uint32)
+        else:
+            view[4:8] = np.frombuffer(text[:4], np.uint8)
+            words[row] = view.view(np.uint32)
+            words[row, 2], words[row, 3] = 1, len(texts)
+            texts += text
+        words[row, 0] = len(text)
+    return bytes(texts)
