@@ -74,7 +74,12 @@ def test_no_screen_takes_such_a_path(root):
         for page, field in (("people", "path"), ("budget", "ledger")):
             answer = client.post(f"{here}/{page}", **{**PAGES[page], field: path})
             assert answer.status == 422, (page, path)
-            refused = ("This path cannot be used", "missing", "give path, or connection")
+            refused = (
+                "This path cannot be used",
+                "missing",
+                "give path, or connection",
+                "is the path of a file",
+            )
             assert any(words in answer.problems for words in refused)
         for page in ("one", "report", "zip"):
             assert client.raw("GET", f"/releases/{page}?folder={path}", client.headers()).status == 422

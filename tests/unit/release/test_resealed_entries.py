@@ -54,6 +54,7 @@ FORGERIES = {
     "none that are said to be whole": ("real", change("derived", "integers", to=True)),
     "integers of cells": ("cells", change("derived", "integers", to="yes")),
     "importance": ("cells", change("mechanism", "importance", to=[1.0, 50.0, 1.0])),
+    "form": ("table", change("description", "confidence", to="0.95")),
     "a share for no percentile": ("table", change("mechanism", "upper_share", to="1/2")),
 }
 
