@@ -46,7 +46,7 @@ def run(quick: bool, progress: Progress) -> str:
     cases = CASES[:1] if quick else CASES
     for number, (name, order, periods) in enumerate(cases):
         progress(number / len(cases), name)
-        rows.append(_row(name, order(), periods, 20 if quick else 120))
+        rows.append(_row(name, order(), periods, 10 if quick else 60))
     progress(1.0, "done")
     return "\n".join(rows) + _NOTES
 
@@ -152,10 +152,15 @@ def _joint(V: Matrix, n: int, m: int, seconds: float) -> float:
                 value = np.log(trace) + 2 * (np.log(top) + np.log(q.sum()) / power)
                 return float(value), (-2 * B @ (G @ G) / trace + 2 * slope @ V.T).ravel()
 
-            strategy = minimize(error, strategy.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 1500}).x.reshape(strategy.shape)
+            strategy = minimize(
+                error, strategy.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 1500}
+            ).x.reshape(strategy.shape)
             best = min(
                 best,
-                float(np.sqrt(2 * np.trace(np.linalg.inv(A.T @ A)) / n) * np.abs(A @ V).sum(axis=0).max()),
+                float(
+                    np.sqrt(2 * np.trace(np.linalg.inv(strategy.T @ strategy)) / n)
+                    * np.abs(strategy @ V).sum(axis=0).max()
+                ),
             )
             if time.process_time() - begun > seconds / 3:
                 break
