@@ -99,6 +99,7 @@ PURPOSES = {
     "opendp": "measurements of OpenDP",
     "accounting": "privacy loss distributions of dp_accounting",
     "postgres": "a ledger that several machines share",
+    "warehouse": "counting in PostgreSQL and other databases, through ibis",
     "spark": "counting on a Spark cluster",
     "sign": "signatures of releases",
     "desk": "the desk in the browser, `isotone serve`",

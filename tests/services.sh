@@ -18,10 +18,11 @@ if have apt-get && [ "$(id -u)" = 0 ]; then
       >/dev/null 2>&1 || echo "could not install ${wanted[*]}: the tests that need them will be skipped"
   fi
 fi
-if [ ! -d "$packages/pyspark" ]; then
-  echo "installing pyspark (once)"
+if [ ! -d "$packages/grpc" ]; then
+  echo "installing pyspark with what Spark Connect needs (once)"
   "$bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --target "$packages" \
-    --constraint constraints-services.txt pyspark py4j || echo "could not install pyspark: its tests will be skipped"
+    --constraint constraints-services.txt pyspark py4j grpcio grpcio-status googleapis-common-protos protobuf zstandard ||
+    echo "could not install pyspark: its tests will be skipped"
 fi
 if [ ! -d "$packages/playwright" ]; then
   echo "installing playwright (once)"

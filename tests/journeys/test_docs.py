@@ -55,7 +55,7 @@ def test_a_page_that_shows_a_wrong_output_is_caught(desk):
 
 def test_what_cannot_run_here_says_what_it_needs():
     titles = {block.title for name in PAGES for block in blocks(DOCS / name) if block.needs}
-    assert titles <= {"needs Spark", "needs a PostgreSQL server"}
+    assert titles <= {"needs Airflow", "needs Spark", "needs a PostgreSQL server"}
 
 
 @pytest.fixture

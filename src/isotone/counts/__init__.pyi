@@ -23,6 +23,7 @@ from isotone.counts.knorm import PosetMechanism as PosetMechanism
 from isotone.counts.margins import MarginsMechanism as MarginsMechanism
 from isotone.counts.margins_plan import MarginsPlan as MarginsPlan
 from isotone.counts.margins_plan import plan_breakdown as plan_breakdown
+from isotone.counts.matrix import MatrixMechanism as MatrixMechanism
 from isotone.counts.objective import relative_to as relative_to
 from isotone.counts.order_gaussian import OrderGaussianMechanism as OrderGaussianMechanism
 from isotone.counts.relaxation import Relaxation as Relaxation

@@ -29,6 +29,7 @@ from isotone.counts.independent import (
     chains_of,
 )
 from isotone.counts.knorm import LInfinityMechanism, PosetMechanism
+from isotone.counts.matrix import MatrixMechanism, has_few_records
 from isotone.counts.mechanism import AdditiveMechanism, gaussian_variance
 from isotone.counts.objective import (
     Care,
@@ -77,6 +78,9 @@ __all__ = [
     "plan_setting",
 ]
 
+
+_LARGE_RATE = 1000
+"""Beyond this rate noise on integers is far below that of real numbers, and bounds for the latter say nothing."""
 
 BOUNDED_REACH = 200
 """Larger orders are not looked at with bounded records: rejection would keep too few draws."""
@@ -174,6 +178,13 @@ class Setting:
         """The least total squared error with bounded records, whose body contains the hull on a smaller scale."""
         return self.least_of_hull(guarantee) * ((self.max_size or 0) / len(self.P)) ** 2
 
+    def least_of_sums(self, guarantee: Guarantee) -> float:
+        """The least total squared error of Laplace noise on sums, whose ℓ1 sensitivity is no less than that in ℓ2."""
+        rate = self.unit(guarantee).per_step(largest_pure(guarantee))
+        return (
+            0.0 if rate > _LARGE_RATE else gaussian_total(len(self.P), float(2 / rate**2), log_hull(self.P))
+        )
+
     def least_of_gaussians(self, guarantee: Guarantee) -> float:
         """The least total squared error of any Gaussian noise."""
         if self.max_size is not None or self.P.choices:  # such records need not span the hull
@@ -224,6 +235,9 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     found += [*bounded, pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:
         found.append(pure(HierarchicalMechanism, max_size=None))
+    if has_few_records(P):
+        sums = pure(MatrixMechanism, max_size=None)
+        found.append(replace(sums, least=setting.least_of_sums))
     if guarantee.kind != "pure":
         found.append(Candidate(order_gaussian, setting.least_of_gaussians))
         found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]

@@ -166,15 +166,15 @@ class LinearCounts(LinearMechanism, AdditiveMechanism):
         Exactly private, from cryptographic bits: noise is added to integers, and what follows is a function of the
         noisy integers alone.
         """
-        return self.released(check_counts(self.P, counts), require_exact(ExactDraws()))
+        return self._released(check_counts(self.P, counts), require_exact(ExactDraws()))
 
     def _integer_noise(self, draws: ExactDraws) -> NDArray[np.int64]:
-        return self.released(np.zeros(len(self.P), np.int64), draws)
+        return self._released(np.zeros(len(self.P), np.int64), draws)
 
     def _release_at_once(self, rows: Ints) -> Ints:
         """Release the counts of each row, with all noise drawn at once."""
         refuse_simulated(rows)
-        return self.released_rows(rows, require_exact(ExactDraws()))
+        return self._released_rows(rows, require_exact(ExactDraws()))
 
 
 # What mechanisms with Gaussian noise have in common, a guarantee with delta or rho.

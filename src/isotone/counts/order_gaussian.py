@@ -714,7 +714,7 @@ class OrderGaussianMechanism(ConcentratedMechanism, LinearCounts):
                 "independent noise has no place for it."
             )
         number = check_records(records, values)
-        drawn = self.released(np.append(values, number), require_exact(ExactDraws()))
+        drawn = self._released(np.append(values, number), require_exact(ExactDraws()))
         return drawn[:-1], int(drawn[-1])
 
     def total_variance(self) -> float:

@@ -109,15 +109,17 @@ def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]
         )
     ends = _pair(value)
     if ends is None:
-        raise InputError(f"{name} must be a pair (low, high), not {value!r}.")
+        raise InputError(f"{name} must be a pair (low, high), not {shown(value)}.")
     low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
     if low >= high:
-        raise InputError(f"{name}={value!r} is reversed or empty: give (low, high) with low below high.")
+        raise InputError(f"{name}={shown(value)} is reversed or empty: give (low, high) with low below high.")
     if max(abs(low), abs(high), high - low) > Fraction(10) ** 300:
-        raise InputError(f"{name}={value!r} is too wide for floating-point arithmetic: rescale the data.")
+        raise InputError(
+            f"{name}={shown(value)} is too wide for floating-point arithmetic: rescale the data."
+        )
     if not high - low >= NARROWEST * max(abs(low), abs(high), Fraction(1, 10**280)):
         raise InputError(
-            f"{name}={value!r} is too narrow for floating-point arithmetic: subtract a public number from the data and "
+            f"{name}={shown(value)} is too narrow for floating-point arithmetic: subtract a public number from the data and "
             "from the limits, or rescale both."
         )
     return low, high
@@ -141,12 +143,12 @@ def parse_y(y_range: Any, y_values: Any) -> tuple[tuple[Fraction, Fraction], boo
     ends = parse_interval(y_values, "y_values", WHY_VALUES)
     if any(Fraction(float(end)) != end for end in ends):
         raise InputError(
-            f"y_values={y_values!r} are not floating-point numbers exactly, so no y could be told to equal them: use whole "
+            f"y_values={shown(y_values)} are not floating-point numbers exactly, so no y could be told to equal them: use whole "
             "numbers, such as (0, 1)."
         )
     if y_range is not None and parse_interval(y_range, "y_range", WHY_RANGE) != ends:
         raise InputError(
-            f"y_range={y_range!r} and y_values={y_values!r} contradict each other: leave out y_range, or y_values if y has "
+            f"y_range={shown(y_range)} and y_values={shown(y_values)} contradict each other: leave out y_range, or y_values if y has "
             "other values too."
         )
     return ends, True
@@ -165,16 +167,20 @@ def make_grid(bounds: tuple[Fraction, Fraction], spec: GridSpec | None, default:
         return _integers(low, high, spec)
     if isinstance(spec, (int, np.integer)) and not isinstance(spec, (bool, np.timedelta64)):
         if not 2 <= spec <= MOST_POINTS:
-            raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {spec}.")
+            raise InputError(f"x_grid must have at least 2 and at most 2**40 points, not {shown(spec)}.")
         return Grid(low, high, int(spec))
     if isinstance(spec, (Mapping, Set)) or not isinstance(spec, Iterable):
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+        raise InputError(
+            f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}."
+        )
     return _listed(low, high, spec)
 
 
 def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
     if spec != "integers":
-        raise InputError(f"x_grid must be a number of points, 'integers' or a list of points, not {spec!r}.")
+        raise InputError(
+            f"x_grid must be a number of points, 'integers' or a list of points, not {shown(spec)}."
+        )
     if low.denominator != 1 or high.denominator != 1:
         raise InputError(f"x_grid='integers' needs whole bounds, not ({low}, {high}).")
     points = int(high - low) + 1
@@ -188,7 +194,7 @@ def _integers(low: Fraction, high: Fraction, spec: str) -> Grid:
 def _listed(low: Fraction, high: Fraction, spec: Sequence[Number]) -> Grid:
     marks = [exact(point, "a point of x_grid") for point in spec]
     if len(marks) < 2:
-        raise InputError(f"A list of points for x_grid must have at least two, not {spec!r}.")
+        raise InputError(f"A list of points for x_grid must have at least two, not {shown(spec)}.")
     if min(marks) < low or max(marks) > high:  # so that all are floats
         raise InputError(f"The points of x_grid must lie in bounds=({low}, {high}), not {shown(spec)}.")
     for a, b in pairwise(marks):

@@ -179,7 +179,7 @@ class FeatureOrder(ProductOrder):
         """Check public limits and numbers of bins, one for each column."""
         if not isinstance(bounds, Iterable) or isinstance(bounds, (str, bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
             raise InputError(
-                f"from_features needs bounds=[(low, high), …], one pair for each column, not {bounds!r}. {WHY_BOUNDS} "
+                f"from_features needs bounds=[(low, high), …], one pair for each column, not {shown(bounds)}. {WHY_BOUNDS} "
                 "They must not be the data's own minimum and maximum, because those belong to single records."
             )
         limits = tuple(

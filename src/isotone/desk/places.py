@@ -123,11 +123,15 @@ def _named_as_data(root: Root) -> list[tuple[Path, str]]:
 
 
 def _data_of(entries: Mapping[str, Any]) -> list[str]:
-    """The paths that a spec names as data, even if the rest of it cannot be used."""
+    """The paths that a spec names as data, even if the rest of it cannot be used: also of a database in a file."""
     section = entries.get("data", {})
-    said = section.get("path") if isinstance(section, Mapping) else None
+    section = section if isinstance(section, Mapping) else {}
+    said, address = section.get("path"), section.get("connection")
     paths = said if isinstance(said, list) else [said]
-    return [path for path in paths if isinstance(path, str) and path]
+    if isinstance(address, str):
+        file = address.partition("://")[2].partition("?")[0].lstrip("/")
+        paths = [*paths, address, file, f"/{file}"]
+    return [path for path in paths if isinstance(path, str) and path.strip("/")]
 
 
 def _may_be(file: Path, folder: Path, said: str) -> bool:

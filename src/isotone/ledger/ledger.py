@@ -30,7 +30,7 @@ from isotone.ledger.entries import (
     require_guarantee,
     store_path,
 )
-from isotone.ledger.stores.locks import not_nested
+from isotone.ledger.stores.locks import LOCK_ENDING, not_nested
 from isotone.ledger.stores.postgres import PostgresStore
 from isotone.ledger.stores.sqlite import SqliteStore, in_memory, is_ledger_file
 from isotone.ledger.stores.store import Execute, MissingError, Store
@@ -422,10 +422,12 @@ def open_or_start(where: str | os.PathLike[str], **options: Any) -> Ledger:
 
 
 def _ledgers_in(folder: Path) -> list[str]:
+    """The ledgers of a folder. Lock files are not looked into: to close one lets go of the locks of this process."""
     try:
-        return sorted(entry.name for entry in folder.iterdir() if entry.is_file() and is_ledger_file(entry))
+        files = [entry for entry in folder.iterdir() if entry.is_file() and entry.suffix != LOCK_ENDING]
     except OSError:
         return []
+    return sorted(file.name for file in files if is_ledger_file(file))
 
 
 EXTRACT_FORMAT = "isotone ledger extract 1"

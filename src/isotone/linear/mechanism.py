@@ -216,11 +216,11 @@ class LinearMechanism(AdditiveNoise):
             rows[:] = self.strategy.estimate(self.strategy.simulated(len(rows), self.noise, rng), self.noise)
         return Simulated.wrap(result)
 
-    def released(self, counts: Ints, draws: Draws) -> Ints:
+    def _released(self, counts: Ints, draws: Draws) -> Ints:
         """Whole numbers near the counts, from noise on every measured sum."""
-        return self.released_rows(counts[None], draws)[0]
+        return self._released_rows(counts[None], draws)[0]
 
-    def released_rows(self, rows: Ints, draws: Draws) -> Ints:
+    def _released_rows(self, rows: Ints, draws: Draws) -> Ints:
         """The same for each row, with noise of its own, all of which is drawn at once."""
         drawn = np.zeros((len(rows), self.strategy.rows), np.int64)
         for share, places in self.strategy.blocks:

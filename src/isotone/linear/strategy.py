@@ -22,7 +22,17 @@ from isotone.linear.least_squares import Hierarchy, SumTree, TreeLeastSquares, r
 from isotone.linear.noise import Noise
 from isotone.privacy.draws import Draws
 
-__all__ = ["Blocks", "Chains", "Embedded", "Identity", "MeasuredTree", "Square", "Strategy", "nearest_plane"]
+__all__ = [
+    "Blocks",
+    "Chains",
+    "Embedded",
+    "Identity",
+    "MeasuredTree",
+    "Square",
+    "Strategy",
+    "Sums",
+    "nearest_plane",
+]
 
 Blocks = list[tuple[Fraction, Ints]]
 """Shares of the budget, each with the rows that have it."""
@@ -248,6 +258,75 @@ def _tree_fit(strategy: MeasuredTree, noise: Noise) -> TreeLeastSquares:
     for share, nodes in strategy.blocks:
         precision[nodes] = 1 / noise.part(share).variance
     return TreeLeastSquares.of(strategy.tree, precision)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums(Strategy):
+    """Integer combinations of the counts: for each part of them, at its ``places``, a matrix of full column rank.
+
+    ``reach`` is the largest ℓ1 norm of what one record adds to all of them.
+    """
+
+    places: tuple[Ints, ...]
+    matrices: tuple[Ints, ...]
+    reach: int
+
+    @property
+    def size(self) -> int:
+        """One for each count."""
+        return sum(place.size for place in self.places)
+
+    @property
+    def rows(self) -> int:
+        """Those of all matrices."""
+        return sum(len(matrix) for matrix in self.matrices)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one record moves the sums."""
+        return self.reach
+
+    def _parts(self) -> Iterator[tuple[Ints, Ints, slice]]:
+        start = 0
+        for place, matrix in zip(self.places, self.matrices, strict=True):
+            yield place, matrix, slice(start, start + len(matrix))
+            start += len(matrix)
+
+    @cached_property
+    def _inverses(self) -> list[Floats]:
+        """What makes estimates of measured sums, a matrix for each part."""
+        return [np.linalg.pinv(matrix.astype(np.float64)).astype(np.float64) for matrix in self.matrices]
+
+    def estimate(self, measured: Floats, noise: Noise) -> Floats:
+        """Least squares in each part, by the normal equations."""
+        result = np.empty((*measured.shape[:-1], self.size))
+        for (place, _, rows), inverse in zip(self._parts(), self._inverses, strict=True):
+            result[..., place] = measured[..., rows] @ inverse.T
+        return result
+
+    def variances(self, noise: Noise) -> Floats:
+        """The diagonal of (AᵀA)⁻¹, scaled."""
+        result = np.empty(self.size)
+        for place, inverse in zip(self.places, self._inverses, strict=True):
+            result[place] = np.square(inverse).sum(axis=1) * noise.variance
+        return result
+
+    def covariance(self, noise: Noise) -> Floats:
+        """(AᵀA)⁻¹ in each part, scaled."""
+        result = np.zeros((self.size, self.size))
+        for place, inverse in zip(self.places, self._inverses, strict=True):
+            result[np.ix_(place, place)] = inverse @ inverse.T * noise.variance
+        return result
+
+    def released(self, rows: Ints, drawn: Ints, noise: Noise, draws: Draws) -> Ints:
+        """The rounded estimate from the noisy integers.
+
+        Sums are added modulo 2⁶⁴, which is a function of the noisy sums whatever the counts are.
+        """
+        noisy = drawn.copy()
+        for place, matrix, own in self._parts():
+            noisy[:, own] += rows[:, place] @ matrix.T
+        return np.rint(self.estimate(noisy.astype(np.float64), noise)).astype(np.int64)
 
 
 class Square(Protocol):

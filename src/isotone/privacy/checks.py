@@ -44,7 +44,12 @@ Kind = Literal["pure", "approximate", "zcdp", "bounded-range"]
 Text = TypeVar("Text", bound=str)
 
 _LONGEST = 2_000
+_MOST_BITS = 10_000  # Python writes at most 4,300 digits
 _LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
+
+
+MOST_WHOLE = 2**63 - 1
+"""The largest whole number that anything counts: engines, arrays and files have 64 bits for it."""
 
 
 def shown(value: Any) -> str:
@@ -56,8 +61,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def whole_number(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
-    """``value`` as a plain int between ``least`` and ``most``.
+def whole_number(value: Any, name: str, least: int = 1, most: int = MOST_WHOLE) -> int:
+    """``value`` as a plain int between ``least`` and ``most``, which is 64 bits at most.
 
     Anything with ``__index__`` means its value, numpy integers of any width included. Booleans, floats and
     text are refused.
@@ -65,12 +70,13 @@ def whole_number(value: Any, name: str, least: int = 1, most: int | None = None)
     >>> whole_number(np.uint8(200), "contributions") * 2
     400
     """
-    wanted = f"a whole number of at least {least:,}" + ("" if most is None else f" and at most {most:,}")
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
-    if number is None or number < least or (most is not None and number > most):
+    if number is None or not least <= number <= most:
+        usual = most == MOST_WHOLE and (number is None or number < least)
+        wanted = f"a whole number of at least {least:,}" + ("" if usual else f" and at most {most:,}")
         raise InputError(f"{name} must be {wanted}, not {shown(value)}.")
     return number
 
@@ -86,22 +92,29 @@ def exact(value: Any, name: str = "value") -> Fraction:
     if isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be a number, not {shown(value)}.")
     try:
-        if isinstance(value, float):  # numpy's double too: its repr names the type, float's does not
-            return Fraction(repr(float(value)))
-        if isinstance(value, np.floating):
-            return Fraction(str(value))
-        if isinstance(value, (str, Decimal)) and _too_long(str(value)):
+        number = _fraction(value)
+        if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
             raise ValueError
-        if isinstance(value, (str, Decimal)):
-            return Fraction(value)
-        if isinstance(value, Fraction):  # its parts may be numpy integers, which wrap
-            return Fraction(int(value.numerator), int(value.denominator))
-        return Fraction(int(operator.index(value)))
+        return number
     except (ValueError, ZeroDivisionError, OverflowError, TypeError):
         raise InputError(
             f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
             f"'0.5' or '1/3'), not {shown(value)}."
         ) from None
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, float):  # numpy's double too: its repr names the type, float's does not
+        return Fraction(repr(float(value)))
+    if isinstance(value, np.floating):
+        return Fraction(str(value))
+    if isinstance(value, (str, Decimal)) and _too_long(str(value)):
+        raise ValueError
+    if isinstance(value, (str, Decimal)):
+        return Fraction(value)
+    if isinstance(value, Fraction):  # its parts may be numpy integers, which wrap
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(int(operator.index(value)))
 
 
 def _too_long(text: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from isotone.errors import InputError
+from isotone.lazy import from_extra
 from isotone.reading.sources import ColumnType, SourceError
 
 __all__ = ["SCHEMES", "DataTable"]
@@ -100,12 +101,7 @@ class DataTable:
         file = self._file(parts) if engine in ("sqlite", "duckdb") else None
         if file is not None and not file.is_file():
             raise SourceError(f"There is no file {str(file)!r}.")
-        try:
-            import ibis
-        except ImportError:
-            raise InputError(
-                "A connection to a database needs ibis: install isotone with the extra 'warehouse'."
-            ) from None
+        ibis: Any = from_extra("ibis", "warehouse")
         *schema, table = self._path
         try:
             if engine == "sqlite":

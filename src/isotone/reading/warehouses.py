@@ -198,6 +198,9 @@ def open_table(table: Any, names: Sequence[str]) -> Frame:
     for name in names:
         if name not in known:
             raise no_column(name)
+    foreign = {name: str(kind) for name, kind in known.items() if kind.is_json() or kind.is_geospatial()}
+    if backend.name != "sqlite":  # ibis reads them by a cast, or not at all
+        _require_listed(engine, {name: foreign[name] for name in names if name in foreign})
     query = _quietly(lambda: backend.compile(table.select(*names), limit=None), "could not be compiled")
     if backend.name == "postgres":
         types = _quietly(lambda: _postgres_types(backend, query), "has a catalogue that could not be read")
@@ -206,13 +209,17 @@ def open_table(table: Any, names: Sequence[str]) -> Frame:
         types = dict.fromkeys(names, "text")
     else:
         types = {name: _type_of(known[name]) for name in names}
-    for name in names:
-        if types[name] not in engine.columns:
+    _require_listed(engine, types)
+    return described(backend, query, types)
+
+
+def _require_listed(engine: Engine, types: Mapping[str, Any]) -> None:
+    for name, kind in types.items():
+        if kind not in engine.columns:
             raise InputError(
-                f"The column {name!r} has the type {types[name]!r}, which is not read from {engine.title}. "
+                f"The column {name!r} has the type {kind!r}, which is not read from {engine.title}. "
                 "Cast it to text or to a number in the table that you pass. Nothing was charged."
             )
-    return described(backend, query, types)
 
 
 def described(backend: Any, query: str, types: Mapping[str, Any]) -> Frame:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from isotone.errors import DeliveryError, InputError, IsotoneError, LedgerError
 from isotone.ledger.entries import Charge
+from isotone.privacy.checks import shown
 from isotone.release.manifest import Manifest
 from isotone.release.result import Release, load_release
 from isotone.scratch import alone_in, orphans, own_folder
@@ -45,7 +46,7 @@ class Place:
         try:
             return cls(Path(os.fspath(folder)).absolute().resolve(), request)
         except (OSError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(f"The folder {folder!r} cannot be used: {error}.") from None
+            raise InputError(f"The folder {shown(folder)} cannot be used: {error}.") from None
 
     @property
     def _prefix(self) -> str:

@@ -28,6 +28,10 @@ __all__ = ["LARGEST", "Stages", "TwoStageMechanism"]
 LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
 
 
+UPPER_SHARE = Fraction(1, 20)
+"""The share of ε for the largest count, where a percentile asks for it."""
+
+
 @dataclass(frozen=True)
 class Stages:
     """How ε is spent on a table.
@@ -89,7 +93,7 @@ class TwoStageMechanism(StratifiedMechanism):
         emphasis: Number | Emphasis | None = None,
         *,
         percentile: Number | None = None,
-        upper_share: Number = "0.05",
+        upper_share: Number = UPPER_SHARE,
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
     ) -> None:
@@ -105,6 +109,8 @@ class TwoStageMechanism(StratifiedMechanism):
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+        if self.percentile is None and self.upper_share != UPPER_SHARE:
+            raise InputError("upper_share is what a percentile costs: give percentile, or leave it out.")
 
     def bound(self, table: Ints, draws: Draws) -> int:
         """The largest count that is published, about the percentile asked for, which is private."""

@@ -83,6 +83,9 @@ CASES = {
     "a spec that is too large": lambda d: (d / "real.toml").write_text(
         OWNER.format(path="data-1.csv") + "#" * (1 << 22)
     ),
+    "a database": lambda d: (d / "real.toml").write_text(
+        '[data]\nconnection = "sqlite:///data-1.csv"\ntable = "t"\n'
+    ),
     "a list of paths": lambda d: (d / "real.toml").write_text('[data]\npath = ["x.csv", "data-1.csv"]\n'),
 }
 

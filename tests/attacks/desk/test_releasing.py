@@ -83,6 +83,29 @@ def test_a_second_draw_has_its_own_confirmation_and_charge(client):
     assert len(charges(client)) == 2
 
 
+def test_one_confirmation_of_a_second_draw_is_one_draw_before_it_is_charged_too(client, monkeypatch):
+    """A double click: the second form comes while the first has not reached the ledger."""
+    from isotone.desk import jobs
+
+    here, real = saved(client), jobs.release_spec
+    released(client, here)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def slow(*args, **options):
+        reached.set()
+        assert go_on.wait(60)
+        return real(*args, **options)
+
+    monkeypatch.setattr(jobs, "release_spec", slow)
+    first = asked(client, here, again="yes", after="1")
+    assert reached.wait(60)
+    second = asked(client, here, again="yes", after="1")
+    go_on.set()
+    assert "<h1>Released<" in client.finish(first.headers["location"]).text
+    assert second.status == 422
+    assert len(charges(client)) == 2
+
+
 def test_a_spec_that_was_not_saved_is_not_released(client):
     here = draft(client)
     assert "Save the spec first" in client.get(f"{here}/release").text

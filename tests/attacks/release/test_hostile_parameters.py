@@ -11,7 +11,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.questions import Answers, Question
-from isotone.release import Ledger, release_counts, release_curve
+from isotone.release import Ledger, release_counts, release_curve, release_surface, release_table
 
 P = Poset.chain(["twice", "hyp"])
 DATA = pd.DataFrame({"person": range(6), "hyp": 1, "twice": [0, 1] * 3, "g": ["a", "b"] * 3})
@@ -125,3 +125,46 @@ def test_points_beyond_floats_and_spans_of_time_are_no_grid(tmp_path: Path) -> N
 def test_an_agreeable_text_is_read_letter_by_letter() -> None:
     with pytest.raises(InputError, match="missing must be"):
         Answers(missing=Agreeable("x"))  # pyright: ignore[reportArgumentType]
+
+
+HUGE = [2**63, 10**400, -(10**400), 10**5000]
+"""Whole numbers that no engine, array or file has room for."""
+POINTS = pd.DataFrame({"person": range(6), "age": 5.0, "dose": 1.0, "ill": 0.5, "county": "a"})
+WHOLE: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "counts": (
+        lambda **odd: release_counts(DATA, P, **{"unit": "person", **odd}),
+        ("contributions", "max_size", "waves", "unit", "by", "folder", "title", "confidence", "missing"),
+    ),
+    "table": (
+        lambda **odd: release_table(POINTS, **{"category": "county", "categories": ["a"], "upper": 50, "unit": "person", **odd}),
+        ("contributions", "upper", "second_upper", "unit", "folder", "confidence"),
+    ),
+    "curve": (
+        lambda **odd: release_curve(POINTS, **{"x": "age", "y": "ill", "bounds": (0, 9), "y_range": (0, 1), "unit": "person", **odd}),
+        ("contributions", "public_n", "x_grid", "grid", "unit", "folder", "bounds", "y_range"),
+    ),
+    "surface": (
+        lambda **odd: release_surface(
+            POINTS, **{"x": ("age", "dose"), "y": "ill", "bounds": ((0, 9), (0, 2)), "y_range": (0, 1), "unit": "person", **odd}
+        ),
+        ("contributions", "public_n", "bins", "unit", "folder", "bounds", "y_range"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("huge", HUGE, ids=["2^63", "10^400", "-10^400", "10^5000"])
+@pytest.mark.parametrize("kind", WHOLE)
+def test_huge_whole_numbers_are_refused_in_plain_words_before_the_charge(kind, huge, tmp_path):
+    release, names = WHOLE[kind]
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=5)
+    for name in names:
+        pairs = (
+            [(0, huge), (huge, 0), huge] if name in ("bounds", "y_range") and abs(huge) > 2**64 else [huge]
+        )
+        for value in pairs:
+            with pytest.raises((InputError, TypeError)) as caught:
+                release(epsilon=1, ledger=ledger, **{name: value})
+            if isinstance(caught.value, TypeError):  # no parameter of this kind
+                assert "unexpected keyword" in str(caught.value), name
+            assert len(str(caught.value)) < 600, name
+    assert list(tmp_path.iterdir()) == []

@@ -56,9 +56,10 @@ def test_rows_state_the_errors_of_their_mechanisms(survey):
         assert row.half_width == row.mechanism.simultaneous_half_width(0.95)
 
 
-def test_long_chains_are_for_hierarchical_sums_and_short_ones_for_the_poset_mechanism():
-    assert names(plan(Poset.chain(range(10)), 1))[0] == "PosetMechanism"
-    assert names(plan(Poset.chain(range(150)), 1))[0] == "HierarchicalMechanism"
+def test_long_chains_are_for_sums_and_short_ones_for_the_poset_mechanism():
+    assert names(plan(Poset.chain(range(7)), 1))[0] == "PosetMechanism"
+    assert names(plan(Poset.chain(range(40)), 1))[0] == "MatrixMechanism"
+    assert names(plan(Poset.chain(range(250)), 1))[0] == "HierarchicalMechanism"
 
 
 def test_many_counts_with_a_delta_are_for_gaussian_noise():

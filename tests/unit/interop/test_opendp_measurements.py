@@ -43,6 +43,7 @@ COUNTS = [
     (counts.LaplaceMechanism(P, "1/2", max_size=1), PURE, 0.5, 1.5),
     (counts.DiscreteLaplaceMechanism(P, "1/2"), PURE, 0.5, 1.5),
     (counts.HierarchicalMechanism(CHAIN, "1/2"), PURE, 0.5, 1.5),
+    (counts.MatrixMechanism(CHAIN, "1/2"), PURE, 0.5, 1.5),
     (counts.TreeFieldMechanism(HIERARCHY, "1/2"), PURE, 0.5, 1.5),
     (counts.TreeLaplaceMechanism(HIERARCHY, "1/2"), PURE, 0.5, 1.5),
     (counts.TreeGaussianMechanism(HIERARCHY, rho="1/2"), CONCENTRATED, 0.5, 4.5),

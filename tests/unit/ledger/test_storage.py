@@ -408,6 +408,17 @@ def test_a_look_into_the_folder_lets_go_of_no_lock(tmp_path):
     assert "database is locked" in second.stderr
 
 
+def test_a_look_into_the_folder_lets_go_of_no_request(tmp_path):
+    """The lock file stands beside the ledger: to open and close it would end the locks of this process."""
+    ledger = Ledger(tmp_path / "survey.ledger", epsilon=1).create()
+    with ledger.attempt(ONE, request="r") as attempt:
+        with pytest.raises(LedgerError, match="its folder has"):
+            open_or_start(tmp_path / "other.ledger", epsilon=1)
+        assert held_elsewhere(tmp_path / "survey.ledger.lock", "survey\0r")
+        attempt.draw()
+        attempt.seal("hash")
+
+
 def test_a_new_ledger_is_on_the_disk_with_its_name(tmp_path, monkeypatch):
     """The folder is synchronised after the rename: a power cut must not take the ledger of a charge that returned."""
     steps: list[str] = []
@@ -474,3 +485,57 @@ def test_a_fork_does_not_believe_to_hold_the_locks_of_its_parent(tmp_path):
             os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1 + 4 + 16
         assert held_elsewhere(path, "key")
+
+
+def test_a_child_that_is_forked_in_a_transaction_does_not_hold_up_the_line(tmp_path):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=9).create()
+    children = []
+
+    def work(execute):
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+
+    try:
+        ledger.store.transact(work)
+        ledger.charge(ONE)
+        code = (
+            f"from isotone.ledger import Ledger; print(len(Ledger({str(tmp_path / 'a.ledger')!r}).charges()))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        )
+        assert done.stdout == "1\n"
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def test_a_folder_that_cannot_be_locked_has_no_line(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=9).create()
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    assert ledger.charge(ONE).number == 1
+    assert not locks._waiting
+
+
+def test_the_line_is_kept_while_a_transaction_runs_and_no_longer(tmp_path):
+    ledger = Ledger(tmp_path / "a.ledger", epsilon=9).create()
+    code = (
+        "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    )
+
+    def free():
+        return (
+            subprocess.run(
+                [sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL, check=False
+            ).returncode
+            == 0
+        )
+
+    assert not ledger.store.transact(lambda run: free())
+    assert free()

@@ -52,8 +52,25 @@ def test_what_is_no_whole_number_is_refused_by_name(wrong: Any) -> None:
 def test_a_number_too_long_to_print_is_refused_with_a_clear_error() -> None:
     with pytest.raises(InputError, match="at most 50, not a int"):
         whole_number(10**10_000, "upper", least=0, most=50)
-    with pytest.raises(InputError, match="between 1e-100 and 1e100"):
+    with pytest.raises(InputError, match="finite number"):
         positive(10**10_000, "epsilon")
+
+
+@pytest.mark.parametrize("huge", [2**63, -(2**63), 10**400, -(10**400), 10**5000], ids=lambda _: "huge")
+def test_a_whole_number_has_64_bits(huge: int) -> None:
+    for least in (0, 1):
+        with pytest.raises(InputError, match=r"^contributions must be a whole number") as caught:
+            whole_number(huge, "contributions", least)
+        assert len(str(caught.value)) < 300
+    assert whole_number(2**63 - 1, "contributions") == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "huge", [10**5000, -(10**5000), Fraction(1, 10**5000), "1e9999", "1e-9999"], ids=lambda _: "huge"
+)
+def test_a_number_that_python_cannot_write_is_refused(huge: Any) -> None:
+    with pytest.raises(InputError, match="must be a finite number"):
+        exact(huge, "upper")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -17,13 +17,7 @@ from tests.support import fuzz
 import isotone
 import isotone.counts as counts
 import isotone.tables as tables
-from isotone.counts import difference as grouped_difference
-from isotone.counts import hierarchy as measured
-from isotone.counts import independent, order_gaussian, tree_field
-from isotone.counts import independent as chain_hierarchy
-from isotone.counts import knorm as poset_mechanism
-from isotone.counts import mechanism as additive
-from isotone.counts import sampler as choosing
+from isotone.counts import difference, knorm, mechanism, order_gaussian, sampler, tree_field
 from isotone.errors import InputError
 from isotone.mechanism import HasTotal
 from isotone.noise import Simulated, refuse_simulated
@@ -91,6 +85,7 @@ BUILT: list[Any] = [
     counts.DiscreteLaplaceMechanism(PAIR, 1),
     counts.LInfinityMechanism(PAIR, 1),
     counts.HierarchicalMechanism(PAIR, 1),
+    counts.MatrixMechanism(PAIR, 1),
     counts.GaussianMechanism(PAIR, rho=1),
     counts.DiscreteGaussianMechanism(PAIR, rho=1),
     counts.OrderGaussianMechanism(PAIR, rho=1),
@@ -143,19 +138,7 @@ def test_no_entry_that_releases_takes_other_draws_or_what_they_made(
     assert not any("Draws" in str(p.annotation) and "ExactDraws" not in str(p.annotation) for p in taken)
 
 
-PLACES = [
-    additive,
-    grouped_difference,
-    chain_hierarchy,
-    independent,
-    measured,
-    order_gaussian,
-    pairs,
-    poset_mechanism,
-    choosing,
-    count_mechanism,
-    tree_field,
-]
+PLACES = [mechanism, difference, order_gaussian, pairs, knorm, sampler, count_mechanism, tree_field]
 """Modules in which a release of counts or tables takes its draws."""
 
 

@@ -33,6 +33,7 @@ PURE_COUNTS: dict[str, Build] = {
     "l 2": lambda epsilon, **unit: counts.L2Mechanism(ANTICHAIN, epsilon, **unit),
     "l p": lambda epsilon, **unit: counts.LpMechanism(ANTICHAIN, epsilon, 3, **unit),
     "hierarchical": lambda epsilon, **unit: counts.HierarchicalMechanism(CHAIN, epsilon, **unit),
+    "matrix": lambda epsilon, **unit: counts.MatrixMechanism(CHAIN, epsilon, **unit),
     "bounded": lambda epsilon, **unit: counts.BoundedPosetMechanism(ANTICHAIN, epsilon, max_size=3, **unit),
     "count plan": lambda epsilon, **unit: counts.plan(CHAIN, epsilon, **unit).best,
 }

@@ -24,6 +24,7 @@ COUNT_MECHANISMS: list[Mechanism[Any, NDArray[np.int64]]] = [
     counts.DiscreteLaplaceMechanism(P, 1),
     counts.LInfinityMechanism(P, 1),
     counts.HierarchicalMechanism(P, 1),
+    counts.MatrixMechanism(P, 1),
     counts.GaussianMechanism(P, rho=1),
     counts.DiscreteGaussianMechanism(P, rho=1),
     counts.OrderGaussianMechanism(P, rho=1),
@@ -66,6 +67,7 @@ def test_what_else_a_mechanism_can_do_is_a_protocol() -> None:
     with_total = {name for name, m in by_name.items() if isinstance(m, HasTotal) and m.has_total}
     assert with_total == {"PosetMechanism", "OrderGaussianMechanism"}
     discrete = {name for name, m in by_name.items() if not isinstance(m, HasLogDensity)}
-    assert discrete == {"DiscreteLaplaceMechanism", "DiscreteGaussianMechanism", "HierarchicalMechanism"}
+    sums = {"HierarchicalMechanism", "MatrixMechanism"}
+    assert discrete == {"DiscreteLaplaceMechanism", "DiscreteGaussianMechanism"} | sums
     assert isinstance(by_name["PosetMechanism"], HasMethod)
     assert not isinstance(by_name["LaplaceMechanism"], HasMethod)

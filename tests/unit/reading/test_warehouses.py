@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import functools
+import importlib.util
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import uuid
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -12,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.support.every_kind import COLUMNS, KINDS, hostile_rows
-from tests.support.warehouses import in_postgres, in_sqlite
+from tests.support.warehouses import in_postgres, in_sqlite, postgres
 
 from isotone.errors import InputError
 from isotone.reading import warehouses
@@ -136,3 +147,242 @@ def test_an_engine_that_is_not_on_the_list_is_refused(monkeypatch):
     _, table = compiled_for("mysql", monkeypatch)
     with pytest.raises(InputError, match="Tables of mysql through ibis are not read"):
         KINDS["counts"](table)
+
+
+UTC = datetime.UTC
+UNITS: dict[str, tuple[str, list[Any]]] = {
+    "smallint": ("smallint", [1, 2, -3]),
+    "bigint": ("bigint", [1, 2**53 + 1, 2**53, -(2**63)]),
+    "double": (
+        "double precision",
+        [1.0, 2.5, -0.0, 0.1, 1e-5, 1e20, 1234567890123456.5, 1e-310, 123456789.125],
+    ),
+    "numeric": (
+        "numeric",
+        [Decimal("1.00"), Decimal("1"), Decimal("2.50"), Decimal("0.001"), Decimal(10) ** 40],
+    ),
+    "text": ("text", ["1", "1.0", " 1", "é", "e\u0301", "É", "null", ""]),
+    "varchar": ("varchar(5)", ["a", "A", "a ", "b"]),
+    "char": ("char(5)", ["a", "A", "b"]),
+    "uuid": ("uuid", [uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=2**127)]),
+    "date": ("date", [datetime.date(1, 1, 1), datetime.date(2020, 2, 29), datetime.date(9999, 12, 31)]),
+    "timestamp": (
+        "timestamp",
+        [
+            datetime.datetime(2020, 1, 1),
+            datetime.datetime(2020, 1, 1, 12, 30, 0, 500000),
+            datetime.datetime(1, 1, 1, 0, 0, 0, 1),
+        ],
+    ),
+    "timestamptz": (
+        "timestamptz",
+        [
+            datetime.datetime(2020, 1, 1, tzinfo=UTC),
+            datetime.datetime(2020, 1, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+            datetime.datetime(2020, 1, 1, 0, 0, 0, 250000, tzinfo=UTC),
+        ],
+    ),
+    "boolean": ("boolean", [True, False]),
+}
+"""Types of PostgreSQL with values."""
+
+
+def of_units(values: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows of these units, many of each, and of nobody."""
+    rng = np.random.default_rng(3)
+    units = [*values, None] * 20
+    return [
+        (
+            unit,
+            *(str(x) for x in rng.integers(0, 2, 3)),
+            "20",
+            "1",
+            str(rng.choice(["c1", "7", "it's"])),
+            "x",
+            "11",
+        )
+        for unit in units
+    ]
+
+
+@services
+@pytest.mark.parametrize(
+    "kind", ["counts", "counts, contributions", "table, contributions", "curve, contributions"]
+)
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_of_every_type_in_postgres_are_those_of_a_frame(unit, kind):
+    declared, values = UNITS[unit]
+    rows = of_units(values)
+    assert KINDS[kind](in_postgres(TEXT | {"person": declared}, rows)) == KINDS[kind](frame_of(rows))
+
+
+@services
+@pytest.mark.parametrize("column", ["county", "hyp", "age"])
+@pytest.mark.parametrize("unit", UNITS)
+def test_columns_of_every_type_in_postgres_are_those_of_a_frame(unit, column):
+    """As categories, answers and numbers."""
+    declared, values = UNITS[unit]
+    place = COLUMNS.index(column)
+    rows = [(*row[:place], value, *row[place + 1 :]) for row, value in zip(ROWS, values * 300, strict=False)]
+    database, memory = in_postgres(TEXT | {column: declared}, rows), frame_of(rows)
+    kinds = {
+        "county": ("table", "groups", "counts, questions"),
+        "hyp": ("counts", "counts, questions"),
+        "age": ("curve", "table of counts", "counts, questions"),
+    }
+    for kind in kinds[column]:
+        if (
+            column == "age"
+            and unit in ("uuid", "date", "timestamp", "timestamptz")
+            and kind != "counts, questions"
+        ):
+            continue  # no numbers
+        assert KINDS[kind](database) == KINDS[kind](memory), kind
+
+
+def test_values_of_every_type_in_one_column_of_sqlite_are_those_of_a_frame(tmp_path):
+    values = [
+        1,
+        1.0,
+        2**53 + 1,
+        -(2**63),
+        2.5,
+        1e20,
+        1e-310,
+        float("inf"),
+        "1",
+        " 1.0 ",
+        "x",
+        "",
+        None,
+        True,
+        0.1,
+    ]
+    rows = [
+        (value, *(str(x) for x in (i % 2, i % 3, 1)), value, "1", value, "x", value)
+        for i, value in enumerate(values * 4)
+    ]
+    for kind in (
+        "counts, contributions",
+        "table, contributions",
+        "table of counts",
+        "hierarchy",
+        "curve, every row",
+    ):
+        for declared in ("", "INTEGER", "TEXT", "GEOMETRY"):
+            found = [tuple(int(x) if x is True else x for x in row) for row in rows]
+            database = in_sqlite(tmp_path, dict.fromkeys(COLUMNS, declared), found)
+            with sqlite3.connect(tmp_path / "data.sqlite") as connection:
+                stored = connection.execute(f"SELECT * FROM {database.get_name()}").fetchall()
+            assert KINDS[kind](database) == KINDS[kind](frame_of(stored)), (kind, declared)
+
+
+def test_bytes_that_are_no_text_are_missing_in_sqlite(tmp_path):
+    database = in_sqlite(tmp_path, TEXT, ROWS)
+    name = database.get_name()
+    with sqlite3.connect(tmp_path / "data.sqlite") as connection:
+        connection.execute(
+            f"UPDATE {name} SET county = CAST(x'ff31' AS TEXT), hyp = x'31', person = CAST(x'00' AS TEXT) WHERE rowid = 7"
+        )
+    rows = [*ROWS]
+    rows[6] = ("\x00", None, *rows[6][2:6], None, *rows[6][7:])
+    for kind in ("groups, contributions", "table, contributions"):
+        assert KINDS[kind](database) == KINDS[kind](frame_of(rows))
+
+
+@services
+@pytest.mark.parametrize("declared", ['text COLLATE "isotone_ci"', "citext", "isotone_mood", "isotone_name"])
+def test_texts_are_compared_as_bytes_whatever_postgres_compares(declared):
+    """A collation without capitals, a type without them, an enumeration and a domain."""
+    with postgres().begin() as cursor:
+        cursor.execute("CREATE EXTENSION IF NOT EXISTS citext")
+        cursor.execute(
+            "CREATE COLLATION IF NOT EXISTS isotone_ci (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
+        )
+        cursor.execute("DROP TYPE IF EXISTS isotone_mood CASCADE; DROP DOMAIN IF EXISTS isotone_name CASCADE")
+        cursor.execute(
+            "CREATE TYPE isotone_mood AS ENUM ('c1', 'C1', 'ç3', 'c3', '7'); CREATE DOMAIN isotone_name AS text"
+        )
+    texts = ["c1", "C1", "ç3", "c3", "7"] * 20
+    rows = [(text, *row[1:6], text, *row[7:]) for row, text in zip(ROWS, texts, strict=False)]
+    database = in_postgres(TEXT | {"person": declared, "county": declared}, rows)
+    for kind in ("counts", "groups", "table, contributions"):
+        assert KINDS[kind](database) == KINDS[kind](frame_of(rows)), kind
+
+
+@services
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "bytea",
+        "json",
+        "jsonb",
+        "interval",
+        "time",
+        "inet",
+        "bit(3)",
+        "text[]",
+        "money",
+        "xml",
+        "point",
+        "int4range",
+        "oid",
+    ],
+)
+def test_types_that_are_not_listed_are_refused_from_the_catalogue_of_postgres(declared):
+    with pytest.raises(InputError, match="'person'"):
+        KINDS["counts"](in_postgres(TEXT | {"person": declared}, []))
+
+
+@services
+def test_a_release_is_one_statement_of_one_snapshot_in_postgres(monkeypatch):
+    database = in_postgres(TEXT, ROWS)
+    asked: list[str] = []
+    original = type(postgres()).begin
+
+    @contextlib.contextmanager
+    def begin(self: Any) -> Any:
+        with original(self) as cursor:
+            yield Traced(cursor, asked)
+
+    monkeypatch.setattr(type(postgres()), "begin", begin)
+    for kind in FEW:
+        asked.clear()
+        KINDS[kind](database)
+        counted = [
+            text
+            for text in asked
+            if "isotone_nothing" not in text and "current_setting" not in text and "pg_type" not in text
+        ]
+        assert len(counted) == 1, kind
+
+
+class Traced:
+    """A cursor that writes down what it is asked."""
+
+    def __init__(self, cursor: Any, asked: list[str]) -> None:
+        self._cursor, self._asked = cursor, asked
+
+    def execute(self, text: str, *arguments: Any) -> Any:
+        self._asked.append(text)
+        return self._cursor.execute(text, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+@services
+def test_spark_connect_gives_the_records_of_a_frame():
+    """In a process of its own: one that has a session of Spark cannot have one of Spark Connect."""
+    if shutil.which("java") is None or importlib.util.find_spec("grpc") is None:
+        pytest.skip("no Java or no gRPC on this machine, so there is no Spark Connect")
+    kinds = ("counts, contributions", "groups", "hierarchy, drop", "table, contributions", "curve")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.spark_connect_worker", *kinds],
+        input=json.dumps(ROWS),
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == {kind: in_memory(kind) for kind in kinds}

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import MISSING, FrozenInstanceError, fields
+from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from pathlib import Path
 
 import pytest
@@ -115,6 +115,18 @@ def test_a_manifest_is_frozen():
 def test_a_manifest_with_a_wrong_entry_is_refused_with_its_name(change, message):
     with pytest.raises(InputError, match=message):
         Manifest.from_plain({**plain("counts"), **change})
+
+
+@pytest.mark.parametrize("kind", ["counts", "table", "curve"])
+def test_every_entry_but_the_hashes_themselves_is_sealed(kind):
+    release = load_release(BEFORE / kind)
+    manifest = release.manifest
+    for entry in fields(manifest):
+        if entry.name in ("files", "content_hash", "format"):
+            continue
+        said = getattr(manifest, entry.name)
+        other = replace(manifest, **{entry.name: "other" if said != "other" else "another"})
+        assert other.hash_with(release.columns) != manifest.hash_with(release.columns), entry.name
 
 
 def test_the_content_hash_does_not_depend_on_how_the_file_is_laid_out():

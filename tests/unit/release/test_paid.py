@@ -7,7 +7,8 @@ import pytest
 from isotone.ledger import Ledger
 from isotone.ledger.ledger import extract_charge
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.verifying.paid import charge_faults
+from isotone.release.verifying.paid import charge_faults, paid_charge
+from isotone.release.verifying.signing import make_key, sign_file
 
 STATED = Guarantee.pure(1, unit="person")
 
@@ -37,3 +38,21 @@ def test_the_charge_of_a_release_has_no_fault(extract):
 def test_a_charge_of_something_else_is_a_fault(extract, number, dataset, stated, content, words):
     (fault,) = charge_faults(extract, number, dataset, stated, content)
     assert words in fault
+
+
+def test_only_the_key_that_signed_vouches_for_an_extract(tmp_path, extract):
+    """Any key of a list of allowed signers is one that may sign, and not one that did."""
+    first, second = (make_key(tmp_path / name, name) for name in ("first", "second"))
+    path = tmp_path / "charge.json"
+    path.write_bytes(extract_charge(Ledger(tmp_path / "a.ledger"), 1))
+    assert paid_charge(path, "survey", 1, [first])[1] == ""  # not signed yet
+    sign_file(path, tmp_path / "second")
+    for keys, witness in (
+        (None, ""),
+        ([], ""),
+        ([first], ""),
+        ([first, second], str(second)),
+        ([second, first], str(second)),
+    ):
+        found, said = paid_charge(path, "survey", 1, keys)
+        assert (found["charge"]["number"], said) == (1, witness)

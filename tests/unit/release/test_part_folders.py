@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,6 @@ from isotone.errors import IsotoneError, LedgerError
 from isotone.ledger import Attempt, AttemptError
 from isotone.reading.engine import connect
 from isotone.release import load_release, verify
-from isotone.release.place import Place
 from isotone.scratch import scratch
 
 P = iso.Poset.chain(["twice", "hyp"])
@@ -47,21 +49,32 @@ def parts(folder):
     return sorted(path.name for path in folder.iterdir() if path.name.startswith(".out"))
 
 
-def killed(data, ledger, owner, name, *, after=False, **options):
+KILLED = """
+import os, sys
+import isotone as iso
+from isotone.ledger import Attempt
+from isotone.release.place import Place
+
+data, ledger, step, after, request = sys.argv[1:]
+owner, name = {"seal": Attempt, "publish": Place}[step], step
+original = getattr(owner, name)
+
+def dying(*given):
+    if after:
+        original(*given)
+    os._exit(9)
+
+setattr(owner, name, dying)
+iso.release_counts(data, iso.Poset.chain(["twice", "hyp"]), epsilon=1, ledger=iso.Ledger(ledger, epsilon=9, unit="person"),
+                   unit="person", folder=os.path.join(os.path.dirname(data), "out"), request=request or None)
+"""
+
+
+def killed(data, ledger, step, *, after=False, request=""):
     """A release whose process ends in a step, or just after it, as a killed one does."""
-    child = os.fork()
-    if child == 0:
-        original = getattr(owner, name)
-
-        def dying(*given):
-            if after:
-                original(*given)
-            os._exit(9)
-
-        setattr(owner, name, dying)
-        release(data, ledger, **options)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    given = [str(data), ledger.address, step, "after" if after else "", request]
+    done = subprocess.run([sys.executable, "-c", KILLED, *given], capture_output=True, check=False)
+    assert done.returncode == 9, done.stderr
 
 
 @pytest.mark.parametrize("request_name", [None, "wave"])
@@ -109,7 +122,7 @@ def test_a_seal_whose_answer_is_lost_keeps_the_values(data, monkeypatch):
 def test_unnamed_parts_of_killed_processes_are_swept_and_what_was_sealed_is_kept(data):
     ledger = ledger_at(data.parent)
     for after in (False, True):
-        killed(data, ledger, Attempt, "seal", after=after)
+        killed(data, ledger, "seal", after=after)
     assert len(parts(data.parent)) == 1  # the second found the first unsealed, and removed it
     release(data, ledger)
     assert parts(data.parent) == []
@@ -122,12 +135,56 @@ def test_a_part_that_another_ledger_sealed_is_left_alone(data):
     """Two ledgers, one request, one folder: what the first has sealed is not the second's to remove."""
     first, second = ledger_at(data.parent), ledger_at(data.parent, "b")
     second.charge(iso.Guarantee.pure(1, unit="person"), "so that the numbers of charges differ")
-    killed(data, first, Place, "publish", request="wave")
+    killed(data, first, "publish", request="wave")
     release(data, second, request="wave")
     shutil.move(data.parent / "out", data.parent / "of the second")
     stored = release(data, first, request="wave")
     assert [charge.release for charge in first.charges()] == [stored.manifest.content_hash]
     assert len(first.charges()) == 1
+
+
+def test_a_part_of_a_charge_that_was_made_at_another_time_is_left_alone(data, monkeypatch):
+    """The same data set, request and number, in a ledger that was started anew: only the time tells them apart."""
+    first = ledger_at(data.parent)
+    monkeypatch.setattr("isotone.ledger.entries._now", lambda: "2001-01-01T00:00:00+00:00")
+    killed(data, first, "seal", request="wave")
+    (part,) = parts(data.parent)
+    shutil.rmtree(data.parent / "a")
+    release(data, ledger_at(data.parent), request="wave")
+    assert parts(data.parent) == [part]
+
+
+def test_a_part_that_was_changed_is_not_moved_aside_as_the_release(data):
+    """What the ledger sealed is known by its hash; a folder that says so of itself is not it."""
+    ledger = ledger_at(data.parent)
+    killed(data, ledger, "publish")
+    (part,) = parts(data.parent)
+    text = (data.parent / part / "release.csv").read_text()
+    (data.parent / part / "release.csv").write_text(text.replace("hyp,", "hyp,9"))
+    release(data, ledger)
+    assert not (data.parent / "out.charge-1").exists()
+    assert parts(data.parent) == [part]
+
+
+def test_the_name_of_a_release_is_on_the_disk_when_it_is_there(data, monkeypatch):
+    """The folder above is synchronised after the rename, so that a power cut does not take back what was shown."""
+    steps = []
+    sync, rename = os.fsync, Path.rename
+
+    def told_sync(descriptor):
+        sync(descriptor)
+        if os.path.samestat(os.fstat(descriptor), data.parent.stat()):
+            steps.append("folder")
+
+    def told_rename(self, target):
+        if Path(target).name == "out":
+            steps.append("rename")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", told_sync)
+    monkeypatch.setattr(Path, "rename", told_rename)
+    release(data, ledger_at(data.parent))
+    assert steps[steps.index("rename") :] == ["rename", "folder"]
 
 
 def test_a_living_process_publishes_what_it_sealed_itself(data, monkeypatch):

@@ -28,7 +28,10 @@ try:
 except ImportError:  # not a POSIX system
     fcntl = None
 
-__all__ = ["busy", "file_lock", "network_disk", "not_nested"]
+__all__ = ["LOCK_ENDING", "busy", "file_lock", "network_disk", "not_nested", "queue"]
+
+LOCK_ENDING = ".lock"
+"""What the name of a lock file adds to that of its ledger."""
 
 _NETWORK = frozenset(
     {
@@ -59,12 +62,17 @@ class _LockFile:
 _guard = threading.Condition()
 _files: dict[tuple[int, int], _LockFile] = {}
 _inside = threading.local()
+_waiting: set[int] = set()
+"""The descriptors of folders in whose queues threads of this process stand."""
 
 
 def _forget() -> None:
-    """Drop the parent's locks in a forked child."""
-    global _guard, _files, _inside
-    _guard, _files, _inside = threading.Condition(), {}, threading.local()
+    """Drop the parent's locks in a forked child, and leave its queues: they would be held as long as the child lives."""
+    global _guard, _files, _inside, _waiting
+    for descriptor in _waiting:
+        with suppress(OSError):
+            os.close(descriptor)
+    _guard, _files, _inside, _waiting = threading.Condition(), {}, threading.local(), set()
 
 
 if hasattr(os, "register_at_fork"):
@@ -95,6 +103,48 @@ def not_nested(key: tuple[str, ...]) -> Generator[None]:
         yield
     finally:
         held.discard(key)
+
+
+@contextmanager
+def queue(folder: Path) -> Generator[None]:
+    """Stand in line with every thread and process that works on a ledger of ``folder``, and be next while the block runs.
+
+    SQLite alone lets who waits look again from time to time, and in a crowd somebody may never find it free. This is
+    for fairness and nothing else: where a folder cannot be locked there is no line.
+    """
+    descriptor = _stand_in_line(folder)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            _waiting.discard(descriptor)
+            with suppress(OSError):  # by name: a child that was forked meanwhile has the descriptor too
+                _flock(descriptor, unlock=True)
+            os.close(descriptor)
+
+
+def _stand_in_line(folder: Path) -> int | None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    _waiting.add(descriptor)
+    try:
+        _flock(descriptor)
+    except BaseException as error:
+        _waiting.discard(descriptor)
+        os.close(descriptor)
+        if isinstance(error, OSError):
+            return None
+        raise
+    return descriptor
+
+
+def _flock(descriptor: int, *, unlock: bool = False) -> None:
+    """Lock an open folder, or unlock it. Such locks are of one descriptor, and not of the process."""
+    if fcntl is None:
+        raise OSError("there are no locks")
+    fcntl.flock(descriptor, fcntl.LOCK_UN if unlock else fcntl.LOCK_EX)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
-from isotone.ledger.stores.locks import file_lock
+from isotone.ledger.stores.locks import LOCK_ENDING, file_lock, queue
 from isotone.ledger.stores.store import ConflictError, Execute, MissingError, Rows, sqlite_schema
 
 __all__ = ["SqliteStore", "in_memory", "is_ledger_file"]
@@ -134,11 +134,14 @@ class SqliteStore:
     def lock(self, key: str, *, wait: bool) -> AbstractContextManager[None]:
         """A lock in a file beside the ledger."""
         target = os.path.realpath(self.path)  # every name of the ledger leads to one lock
-        return file_lock(Path(target + ".lock"), key, wait=wait)
+        return file_lock(Path(target + LOCK_ENDING), key, wait=wait)
 
     def _run(self, address: str, work: Callable[[Execute], T], *, check: bool) -> T:
         try:
-            with contextlib.closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, uri=True)) as connection:
+            with (
+                queue(Path(os.path.realpath(self.path)).parent),
+                contextlib.closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, uri=True)) as connection,
+            ):
                 connection.isolation_level = None  # we say BEGIN and COMMIT ourselves
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS keeps a cache below fsync

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from isotone.counts.margins import MarginsMechanism
@@ -13,6 +15,9 @@ from isotone.release.waves import wave_faults
 from isotone.release.writing.column_texts import Columns
 
 __all__ = ["breakdown_faults"]
+
+SEARCHED = 1e-3
+"""Searches of different versions for the best shares differ less than this in the error."""
 
 _WORDS = {
     "raw": "the values as estimated do not follow from the noisy integers",
@@ -37,11 +42,30 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
             manifest.derived is None
             or not manifest.consistent
             or set(manifest.derived) != {"how", "integers"}
+            or not isinstance(manifest.derived["integers"], bool)
         ):
             return ["the manifest does not say how the values were derived"]
-        wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"] is True)
-    said = question_faults(manifest) + wave_faults(manifest)
+        wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"])
+    said = question_faults(manifest) + wave_faults(manifest) + _share_faults(mechanism)
     return said + _differences(release.columns, wanted, list(manifest.breakdown["by"]))
+
+
+def _share_faults(mechanism: MarginsMechanism) -> list[str]:
+    """Whether the shares are as good for the importance stated as those that a search gives."""
+    weights = np.array(mechanism.importance)
+    rho = mechanism.guarantee.rho if mechanism.guarantee.kind != mechanism.base.guarantee.kind else None
+    best = MarginsMechanism(mechanism.base, mechanism.breakdown, _pairs(mechanism), rho=rho)
+    found, least = (float(weights @ one.mean_variances()) for one in (mechanism, best))
+    return (
+        []
+        if abs(found - least) <= SEARCHED * least
+        else ["the budget is not shared by the importance stated"]
+    )
+
+
+def _pairs(mechanism: MarginsMechanism) -> list[tuple[Any, float]]:
+    breakdown = mechanism.breakdown
+    return list(zip(map(breakdown.names, breakdown.margins), mechanism.importance, strict=True))
 
 
 def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from isotone.errors import InputError
 from isotone.inference.population import Measured
 from isotone.order import project_covariance
 from isotone.order.building import is_hierarchy
-from isotone.privacy.checks import shown, truth, whole_number
+from isotone.privacy.checks import one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.measuring import groups_of, measured, mechanism_of, origins
 from isotone.release.kinds.counts.query import CountManifest
@@ -133,7 +133,7 @@ def made_consistent(release: Release, integers: bool, weights: str) -> Release:
     derived = {
         "how": "consistent",
         "integers": truth(integers, "integers"),
-        "weights": weights,
+        "weights": one_of(weights, "weights", ("variance", "covariance")),
         "of": [packed(release)],
     }
     return derived_release(release.manifest, derived)

@@ -165,8 +165,8 @@ def _same_columns(first: Columns, second: Columns) -> bool:
         if len(column) != len(other):
             return False
         for a, b in zip(column, other, strict=True):
-            near = isinstance(a, float) and isinstance(b, (int, float)) and abs(a - b) <= 2 * ROUNDING
-            if a != b and not near:
+            near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 2 * ROUNDING
+            if type(a) is not type(b) or not (a == b or near):
                 return False
     return True
 

@@ -9,7 +9,7 @@ from isotone.curves.grids import FINE
 from isotone.errors import InputError
 from isotone.ledger.ledger import Ledger, require_ledger
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.checks import frozen, truth, whole_number
+from isotone.privacy.checks import frozen, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, Unit, budget_of, exact
 from isotone.reading.contributions import UnitKey, check_contributions
 from isotone.reading.grids import CellSource
@@ -133,7 +133,7 @@ def _two(value: Any, name: str, *, one: bool = False) -> list[Any]:
             return list(entries)
     elif one:
         return [plain, plain]
-    raise InputError(f"{name} must have two entries, one for each column of a surface, not {value!r}.")
+    raise InputError(f"{name} must have two entries, one for each column of a surface, not {shown(value)}.")
 
 
 def _interval(value: Any, name: str) -> tuple[Any, Any]:

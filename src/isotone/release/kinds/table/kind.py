@@ -15,7 +15,7 @@ from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee, Number, budget_of
 from isotone.release.checking.findings import numbers, unlisted
 from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.table.query import MICRODATA, TableManifest, TableQuery
+from isotone.release.kinds.table.query import AGGREGATED, MICRODATA, TableManifest, TableQuery
 from isotone.release.kinds.table.reader import TableReader
 from isotone.release.kinds.table.release import table_query
 from isotone.release.kinds.table.report import TablePage
@@ -113,7 +113,10 @@ class TableKind(Kind):
         stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         if mechanism.unit.contributions < release.manifest["rules"]["contributions"]:
             raise InputError("the noise is for fewer categories a unit than the rules let through")
-        aggregated = release.manifest["rules"]["form"] != MICRODATA
+        form = release.manifest["rules"]["form"]
+        if form not in (MICRODATA, AGGREGATED):
+            raise InputError("the rules do not say whether rows were counted or are counts")
+        aggregated = form == AGGREGATED
         if isinstance(mechanism, GaussianTableMechanism) and mechanism.once and aggregated:
             raise InputError(
                 "the noise is for units that count once in a category, and the rules do not see to it"

@@ -23,9 +23,10 @@ from isotone.tables.published_table import PublishedTable
 if TYPE_CHECKING:
     from isotone.reading.sources import Frame
 
-__all__ = ["MICRODATA", "TableManifest", "TableQuery", "TableRules"]
+__all__ = ["AGGREGATED", "MICRODATA", "TableManifest", "TableQuery", "TableRules"]
 
 MICRODATA = "one row for each unit"
+AGGREGATED = "rows that are already counts"
 """The form of rows whose units are bounded by the release itself, once in each category."""
 
 
@@ -207,6 +208,6 @@ class TableQuery(Query[NDArray[np.int64], PublishedTable]):
     def _rules(self) -> TableRules:
         return {
             **self.source.unit_entry(),
-            "form": "rows that are already counts" if self.aggregated else MICRODATA,
+            "form": AGGREGATED if self.aggregated else MICRODATA,
             "top code": self.source.upper,
         }
