@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.effort import effort
+from tests.support.spark import spark_session
 
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
@@ -186,3 +187,20 @@ def test_what_cannot_be_a_history_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=words):
             HistoryRules(**wrong)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.services
+def test_spark_grows_the_same_register(tmp_path: Path) -> None:
+    session = spark_session()
+    P = Poset.chain(["full", "first"])
+    weeks = [[("a", "first"), ("b", "full"), (None, "full"), ("c", "other")], [("a", "full"), ("d", "first")]]
+    book, here = Book(tmp_path, P), Book(tmp_path / "here", P)
+    here.folder.mkdir()
+    for rows in weeks:
+        table = session.createDataFrame(rows, "id string, stage string")
+        assert np.array_equal(book._grown(RecordSource(table, element="stage")), here.close(rows))
+    lines = [
+        duckdb.connect().execute(f"SELECT * FROM read_parquet('{place}') ORDER BY 1").fetchall()
+        for place in (f"{book.last}/*.parquet", here.last)
+    ]
+    assert lines[0] == lines[1]
