@@ -74,9 +74,7 @@ def test_no_screen_takes_such_a_path(root):
         for page, field in (("people", "path"), ("budget", "ledger")):
             answer = client.post(f"{here}/{page}", **{**PAGES[page], field: path})
             assert answer.status == 422, (page, path)
-            assert any(
-                said in answer.problems for said in ("This path cannot be used", "missing", "data: give path")
-            )
+            assert "This path cannot be used" in answer.problems or "missing" in answer.problems
         for page in ("one", "report", "zip"):
             assert client.raw("GET", f"/releases/{page}?folder={path}", client.headers()).status == 422
         assert client.post("/releases/redraw", folder=path).status == 422
