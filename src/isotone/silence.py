@@ -148,7 +148,11 @@ def _close_descriptor(number: int, closing: ExitStack) -> TextIO | None:
 
 
 def _open_descriptor(number: int, way_out: TextIO) -> None:
-    _flush_libraries()  # what a library has written and not sent goes nowhere too
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError, AttributeError):
+            if stream is not None and stream.fileno() == number:
+                stream.flush()  # what a library has written and not sent goes nowhere too
+    _flush_libraries()
     with suppress(OSError, ValueError):
         way_out.flush()
     os.dup2(way_out.fileno(), number)

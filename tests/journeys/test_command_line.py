@@ -281,6 +281,7 @@ def test_an_interrupted_run_leaves_the_charge_spent(desk, monkeypatch, isotone):
         return count(*given)
 
     monkeypatch.setattr(count_query, "count_records", interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which tests in the background ignore
     code, _, err = isotone("release", "spec.toml")
     assert code == 130
     assert "stays spent" in err

@@ -149,7 +149,7 @@ def test_every_entry_that_may_be_a_path_is_known():
 
     no_paths = {
         "data": {"unit", "element", "columns", "yes", "no", "types", "missing", "on_violation", "on_conflict", "contributions",
-                 "weights", "connection", "table"},
+                 "weights", "connection", "table", "separator", "encoding", "header", "names", "newline"},
         "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget"},
         "output": {"confidence", "title", "report"},
         "order": ORDER,

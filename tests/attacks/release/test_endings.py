@@ -97,6 +97,7 @@ from isotone.release.pipeline import Job
 seen = []
 kept, log, read, name = sys.stderr, logging.getLogger("engine"), Job.read, sys.argv[2]
 log.addHandler(logging.StreamHandler())
+log.addHandler(logging.FileHandler(sys.argv[1] + ".log"))  # as a notebook's, it leads past the descriptors
 libc = ctypes.CDLL(None)
 
 def loud(self, frame):
@@ -130,8 +131,9 @@ log.error("heard again")
 
 def loud(tmp_path, *more):
     where = [str(tmp_path / "a.ledger"), "Ann"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.run(
-        [sys.executable, "-c", LOUD, *where, *more], capture_output=True, text=True, check=False
+        [sys.executable, "-c", LOUD, *where, *more], capture_output=True, text=True, check=False, env=buffered
     )
 
 
@@ -144,6 +146,7 @@ def test_nothing_that_a_library_prints_is_seen(tmp_path):
         "0% rehearsing\n10% charging the ledger\n20% reading where the data is\n80% adding noise\n"
         "95% writing the report\n100% done\nheard again\n"
     )
+    assert (tmp_path / "a.ledger.log").read_text() == "heard again\n"
 
 
 def test_the_loud_library_is_loud(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from tests.support.postgres import postgres_url
 
@@ -12,3 +14,11 @@ def place(request, tmp_path) -> tuple[str, str]:
     if request.param == "sqlite":
         return str(tmp_path / "survey.ledger"), "survey"
     return postgres_url(), f"survey-{request.node.name}-{tmp_path.name}"
+
+
+@pytest.fixture(autouse=True)
+def keyboard():
+    """SIGINT as at a terminal: tests that run in the background inherit that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
