@@ -18,8 +18,7 @@ def untouched(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("data was opened")
 
-    monkeypatch.setattr(isotone.reading.sources, "open_path", refuse)
-    monkeypatch.setattr(isotone.reading.sources, "csv_places", refuse)
+    monkeypatch.setattr(isotone.reading.sources, "_open_path", refuse)
 
 
 def test_planning_reads_no_data(tmp_path, untouched):

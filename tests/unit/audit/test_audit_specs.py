@@ -67,7 +67,7 @@ def test_a_spec_is_audited_without_data_and_without_a_ledger(tmp_path, monkeypat
     def never(*_):
         raise AssertionError("the data was opened")
 
-    monkeypatch.setattr(formats, "open_path", never)
+    monkeypatch.setattr(formats, "_open_path", never)
     (tmp_path / "spec.toml").write_text(fuzz.toml(spec_of(name)), encoding="utf-8")
     done: list[float] = []
     report = load_spec(tmp_path / "spec.toml").audit(

@@ -191,7 +191,7 @@ def test_a_release_takes_no_other_draws_and_none_in_the_place_of_exact_ones(
 ) -> None:
     """Those of curves are tried in tests/attacks/curves/test_only_exact_draws.py."""
     for keyword in ("draws", "choices", "rng"):
-        with pytest.raises((TypeError, InputError), match="unexpected keyword|has no parameter"):
+        with pytest.raises((TypeError, InputError), match=r"unexpected keyword|has no parameter"):
             release(tmp_path, **{keyword: other})
     for place in PLACES:
         monkeypatch.setattr(place, "ExactDraws", lambda: other)
