@@ -232,7 +232,7 @@ def check_release(spec: Spec, folder: Path) -> bool:
     )
     assert len(charges) == before + 1
     assert charges[-1].release == made.manifest["content_hash"], "a charge without its record"
-    assert charges[-1].guarantee.within(spec.privacy.guarantee(spec.unit))
+    assert charges[-1].guarantee.within(spec.guarantee)
     assert verify(where).holds
     return True
 

@@ -15,7 +15,7 @@ from tests.support import flat
 from tests.support.backends import every_backend
 from tests.support.record_rules import SALT, chosen
 
-from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.mechanism import AdditiveMechanism, LinearCounts
 from isotone.curves import PrivateIsotonicRegression
 from isotone.order import Poset
 from isotone.reading import contributions
@@ -122,7 +122,7 @@ def spy(monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> list[Any]:
 
 
 def wide(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
-    seen = spy(patch, AdditiveMechanism, "release")
+    seen = spy(patch, LinearCounts, "release")
     flat.counts(
         data, P, epsilon=1, ledger=ledger, unit="person", max_size=2, mechanism="DiscreteLaplaceMechanism"
     )

@@ -96,4 +96,4 @@ def test_other_kinds_say_why_there_is_no_answer(tmp_path):
     refused("curve has no shares", curve.share, "x", of="y")
     refused("curve has no ranks", curve.rank, "x")
     for ask_for, values in ((curve.at, [3]), (curve.difference, [3, 4]), (curve.sum, [[3]])):
-        refused("law of the error of other curves depends on the data", ask_for, *values)
+        refused("law of the error of other curves, and of surfaces, depends on the data", ask_for, *values)

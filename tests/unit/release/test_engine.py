@@ -36,7 +36,7 @@ FORKED = """
 import os, sys, threading, isotone as iso, pandas as pd
 ledger = iso.Ledger(sys.argv[1], epsilon=4)
 data = pd.DataFrame({"a": [1, 0], "person": [1, 2]})
-release = lambda: flat.counts(data, iso.Poset("a"), ledger=ledger, epsilon=1, unit="person")
+release = lambda: iso.Counts(iso.Poset("a"), unit="person").release(data, ledger=ledger, epsilon=1)
 release()
 began, stay = threading.Event(), threading.Event()
 other = threading.Thread(target=lambda: (release(), began.set(), stay.wait()))

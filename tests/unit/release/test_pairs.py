@@ -136,7 +136,7 @@ def test_a_forged_pair_is_found_out(tmp_path, ledger, change, words):
 
 
 def test_a_spec_may_ask_for_a_pair(tmp_path: Path):
-    iso.Ledger(tmp_path / "a.ledger", rho=9)
+    iso.Ledger(tmp_path / "a.ledger", rho=9).create()
     data = aggregated()
     rows = [
         (place, kind)
