@@ -33,15 +33,15 @@ def counts_of(P: Any, **given: Any) -> iso.Counts:
     if isinstance(said, iso.Answers):
         answers = {"yes": said.yes, "no": said.no, "missing": said.missing, **answers}
     elif said is not None:
-        answers = said
-    if answers:
-        given["answers"] = iso.Answers(**answers) if isinstance(answers, dict) else answers
+        given["answers"] = said
+    if answers and "answers" not in given:
+        given["answers"] = iso.Answers(**answers)
     if "records" in given or "catch_all" in given:
         root = {name: given.pop(name) for name in ("records", "catch_all") if given.get(name) is not None}
         given["root"] = root or None
     by, groups = given.pop("by", None), given.pop("groups", None)
     if by is not None:
-        given["by"] = by if isinstance(by, dict) else _lists(by, groups)
+        given["by"] = _lists(by, groups) if isinstance(by, (str, list, tuple)) else by
     elif groups is not None:
         given["by"] = groups
     return iso.Counts(P, **{name: value for name, value in given.items() if value is not None})
