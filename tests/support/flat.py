@@ -32,16 +32,16 @@ def counts_of(P: Any, **given: Any) -> iso.Counts:
     said = given.pop("answers", None)
     if isinstance(said, iso.Answers):
         answers = {"yes": said.yes, "no": said.no, "missing": said.missing, **answers}
-    if said is not None and not isinstance(said, iso.Answers | dict):
+    elif said is not None:
         given["answers"] = said
-    elif answers or said:
-        given["answers"] = iso.Answers(**(said if isinstance(said, dict) else answers))
+    if answers and "answers" not in given:
+        given["answers"] = iso.Answers(**answers)
     if "records" in given or "catch_all" in given:
         root = {name: given.pop(name) for name in ("records", "catch_all") if given.get(name) is not None}
         given["root"] = root or None
     by, groups = given.pop("by", None), given.pop("groups", None)
     if by is not None:
-        given["by"] = _lists(by, groups) if isinstance(by, str | list | tuple) else by
+        given["by"] = _lists(by, groups) if isinstance(by, (str, list, tuple)) else by
     elif groups is not None:
         given["by"] = groups
     return iso.Counts(P, **{name: value for name, value in given.items() if value is not None})

@@ -55,7 +55,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "answers.csv").write_text("a,b,c,d,e\n1,1,1,0,0\n0,0,1,1,1\n")
     (tmp_path / "found.json").write_text(json.dumps(FOUND.plain()))
     (tmp_path / "spec.toml").write_text(SPEC)
-    iso.Ledger(tmp_path / "answers.ledger", epsilon=5)
+    iso.Ledger(tmp_path / "answers.ledger", epsilon=5).create()
     return tmp_path
 
 
