@@ -42,7 +42,6 @@ def test_a_saved_release_is_read_back_and_verified(ledger, tmp_path):
     assert again.columns == release.columns
     verdict = verify(folder)
     assert verdict.holds, str(verdict)
-    assert verdict["promise"] is verdict["guarantee"]  # a check by its former name
     assert "must trust the publisher" in str(verdict)
 
 
@@ -53,7 +52,7 @@ def test_a_saved_release_is_read_back_and_verified(ledger, tmp_path):
         ("report.html", lambda text: text.replace("survey", "census")),
         ("manifest.json", lambda text: text.replace('"epsilon": "1"', '"epsilon": "1/9"')),
         ("manifest.json", lambda text: text.replace('"unit": "person"', '"unit": "household"')),
-        ("manifest.json", lambda text: text.replace('"twice",\n        "hyp"', '"meds",\n        "twice"')),
+        ("manifest.json", lambda text: re.sub(r'"twice",(\s+)"hyp"', r'"meds",\1"twice"', text)),
     ],
 )
 def test_a_changed_release_is_noticed(ledger, tmp_path, name, change):
