@@ -34,7 +34,7 @@ def best_channel(z: Floats, cost: Floats, edges: list[tuple[int, int]], factor: 
     found = linprog(
         (z[:, None] * cost).ravel(),
         A_ub=private,
-        b_ub=np.zeros(private.shape[0]),
+        b_ub=np.zeros(private.shape[0]),  # pyright: ignore
         A_eq=sparse.vstack([kept, ones]).tocsr(),
         b_eq=np.concatenate([z, np.ones(m)]),
         method="highs",
@@ -68,7 +68,7 @@ def pairs(n: int, epsilon: float, power: int, z: Floats) -> tuple[float, float]:
     grid = np.array(states)
     cost = (np.abs(grid[:, None, :] - grid[None, :, :]) ** power).sum(axis=2).astype(np.float64)
     single = geometric_matrix(n, epsilon)
-    return best_channel(z, cost, edges, float(np.exp(epsilon))), transported(z, cost, np.kron(single, single))
+    return best_channel(z, cost, edges, float(np.exp(epsilon))), transported(z, cost, np.kron(single, single))  # pyright: ignore
 
 
 def several(n: int, steps: int, epsilon: float, power: int, z: Floats) -> tuple[float, float]:

@@ -35,7 +35,7 @@ def counts_of(P: Any, **given: Any) -> iso.Counts:
     elif said is not None:
         given["answers"] = said
     if answers and "answers" not in given:
-        given["answers"] = iso.Answers(**answers)
+        given["answers"] = iso.Answers(**answers)  # pyright: ignore
     if "records" in given or "catch_all" in given:
         root = {name: given.pop(name) for name in ("records", "catch_all") if given.get(name) is not None}
         given["root"] = root or None

@@ -51,5 +51,5 @@ def test_a_plan_of_counts_loads_no_library_that_it_does_not_use(tmp_path: Path) 
 def test_a_release_of_counts_with_its_report_draws_without_matplotlib(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SURVEY)
     (tmp_path / "rows.csv").write_text("a,b,c\n1,0,1\n1,1,0\n")
-    assert loaded(tmp_path, "release", "spec.toml") == {"duckdb"}
+    assert loaded(tmp_path, "release", "spec.toml") == {"duckdb", "pyarrow"}
     assert "<svg" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

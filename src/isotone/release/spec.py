@@ -113,7 +113,7 @@ class DataEntries(Section):
     """CSV: whether the first line names the columns. Without it names and newline are stated."""
     names: list[str] = Field(default=[])
     """CSV, with header = false: the names of all columns, in their order."""
-    newline: Literal["\n", "\r\n", "\r"] | None = None
+    newline: str | None = None
     """CSV, with header = false: how lines end, "\\n", "\\r\\n" or "\\r". With a header line, it is the ending of that line."""
     types: dict[str, ColumnType] = Field(default={})
     """What a column is read as: "text", "number" or "integer". A value that does not parse so counts as missing."""

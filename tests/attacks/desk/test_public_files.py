@@ -168,4 +168,4 @@ def test_paths_that_are_and_are_not_the_file(tmp_path, said, hit):
     odd.mkdir()
     (odd / "data-1.csv").write_text(DATA)
     assert _may_be(odd / "data-1.csv", odd, said) == hit
-    assert places.PUBLIC
+    assert places.PUBLIC  # pyright: ignore

@@ -16,12 +16,11 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
     TreeGaussianMechanism,
-    plan,
     plan_breakdown,
 )
 from isotone.counts import margins_least_squares as nested_exact
 from isotone.counts.breakdown import read_breakdown
-from isotone.counts.count_plan import Setting
+from isotone.counts.count_plan import Setting, plan
 from isotone.counts.margins import best_shares
 from isotone.counts.margins_least_squares import (
     Components,

@@ -13,8 +13,8 @@ from tests.support.draw_cases import Tape
 from tests.support.filters import changes, filters
 from tests.support.posets import all_posets
 
-from isotone.counts import HierarchicalMechanism, PosetMechanism, plan
-from isotone.counts.count_plan import Setting, best_mechanism
+from isotone.counts import HierarchicalMechanism, PosetMechanism
+from isotone.counts.count_plan import Setting, best_mechanism, plan
 from isotone.counts.matrix import MatrixMechanism, has_few_records, longest_change, records_of
 from isotone.errors import InputError
 from isotone.order import Poset

@@ -162,9 +162,9 @@ def test_the_budget_for_an_error_is_the_plan_s_own(tmp_path):
     P = iso.Poset(["hyp", "twice", "meds", "chol"], [("twice", "hyp"), ("meds", "hyp"), ("meds", "chol")])
     plan = iso.Counts(P).plan(epsilon=1)
     wanted = {
-        "all": plan.epsilon_for(20),
-        "worst": plan.epsilon_for(20, simultaneous=False),
-        "element": plan.epsilon_for(20, element="twice"),
+        "all": plan.epsilon_for(20),  # pyright: ignore
+        "worst": plan.epsilon_for(20, simultaneous=False),  # pyright: ignore
+        "element": plan.epsilon_for(20, element="twice"),  # pyright: ignore
     }
     assert wanted["element"] < wanted["worst"] < wanted["all"]
     for which, epsilon in wanted.items():

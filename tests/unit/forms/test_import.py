@@ -184,7 +184,7 @@ def test_nobody_who_follows_the_form_breaks_the_imported_order(
             question = book[name]
             if question.any_of:
                 return any(said(part) for part in question.any_of)
-            return says(question, a[question.column or name], book, Answers())
+            return says(question, a[question.column or name], book, Answers())  # pyright: ignore
 
         record = {name: said(name) for name in book}
         for lower, upper in P.covers:
@@ -205,7 +205,7 @@ def test_the_spec_that_is_written_asks_for_the_same(tmp_path: Path) -> None:
         assert list(spec.asked.values()) == list(form.questions)
         assert load_order(path) == form.order()
         assert load_order(path).choices == form.order().choices
-        assert (spec.data.unit, spec.privacy.epsilon, spec.data.path) == ("person", "0.5", "d.csv")
+        assert (spec.data.unit, spec.privacy.epsilon, spec.data.path) == ("person", "0.5", "d.csv")  # pyright: ignore
 
 
 def redcap(path: Path, rows: list[tuple[str, ...]], short: bool) -> Path:

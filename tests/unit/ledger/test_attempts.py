@@ -220,7 +220,7 @@ def test_what_a_signal_stopped_before_the_draw_is_resumed_at_no_cost(place, numb
         assert signal.getsignal(number) is before
     with ledger.attempt(ONE, request="r") as second:  # although nothing is left
         assert second.resumed
-        assert second.charge == first.charge
+        assert second.charge == first.charge  # pyright: ignore
         second.draw()
         second.seal("hash")
     assert states(ledger) == ["sealed"]

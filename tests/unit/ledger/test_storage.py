@@ -378,7 +378,7 @@ def test_nobody_but_sqlite_opens_the_file(tmp_path, monkeypatch):
             fill(ledger) if not ledger.charges() else ledger.charge(ONE)
             with pytest.raises(LedgerError, match=r"its folder has 'survey.ledger'"):
                 open_or_start(tmp_path / "other.ledger", epsilon=1)
-        ledger.export()
+        ledger.export()  # pyright: ignore
     finally:
         armed.clear()
     assert [name for name in opened if name.startswith(str(path)) and not name.endswith(".lock")] == []

@@ -17,9 +17,9 @@ from isotone.counts import (
     PosetMechanism,
     consistent,
     cut,
-    plan,
     relax,
 )
+from isotone.counts.count_plan import plan
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.order import Poset
 

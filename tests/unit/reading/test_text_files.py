@@ -171,7 +171,7 @@ def test_without_a_header_all_is_stated(tmp_path):
         {"newline": "x"},
     ):
         with pytest.raises(InputError):
-            DataFile(str(path), **(form | odd))
+            DataFile(str(path), **(form | odd))  # pyright: ignore
     for odd in (
         {"columns": ("a",)},
         {"newline": "\n"},
@@ -180,7 +180,7 @@ def test_without_a_header_all_is_stated(tmp_path):
         {"encoding": "rot13"},
     ):
         with pytest.raises(InputError):
-            DataFile(str(path), **odd)
+            DataFile(str(path), **odd)  # pyright: ignore
     with pytest.raises(InputError, match="no column 'c'"):
         read(path, ["c"], **form)
 

@@ -82,5 +82,5 @@ def test_a_curve_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
     with pytest.raises(iso.InputError, match="y_range is missing"):
         iso.Curve(**entries)
-    assert iso.Curve(**entries, y_values=[0, 1]).y_ends == (0, 1)
-    assert iso.Curve(**entries, y_range=[0, 2]).y_ends == (0, 2)
+    assert iso.Curve(**entries, y_values=[0, 1]).y_ends == (0, 1)  # pyright: ignore
+    assert iso.Curve(**entries, y_range=[0, 2]).y_ends == (0, 2)  # pyright: ignore

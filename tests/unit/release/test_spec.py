@@ -182,7 +182,7 @@ def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
         y="label",
         bounds=(0, 1),
         y_range=(0, 1),
-        x_grid=[0, Fraction(1, 4), 1],
+        x_grid=[0, Fraction(1, 4), 1],  # pyright: ignore
         method=("baseline", 16),
         unit=curve.whose,
     )
