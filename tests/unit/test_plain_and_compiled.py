@@ -223,7 +223,7 @@ import isotone as iso
 from isotone.order import Poset
 for P in (Poset("abcdefghijk", [("a", "c"), ("b", "c"), ("b", "d"), ("e", "d")]),
           Poset(range(100), [(k, k // 3) for k in range(3, 100)])):
-    for guarantee in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5, "neighbours": "replace"}):
+    for guarantee in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.5}):
         chosen = iso.Counts(P).plan(**guarantee)
         for row in chosen:
             row.mechanism.release([5] * len(P))

@@ -577,7 +577,7 @@ def plan(
     >>> from isotone.order import Poset
     >>> p = plan(Poset.chain(range(200)), epsilon=1)
     >>> type(p.best).__name__
-    'HierarchicalMechanism'
+    'MatrixMechanism'
     """
     said = {"total": None, "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
     fixed = fixed_root(records, catch_all)

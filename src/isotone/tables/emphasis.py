@@ -144,7 +144,7 @@ def chosen_design(emphasis: Fraction, size: int, upper: int, step: Fraction) -> 
 
     >>> design, finer = chosen_design(Fraction(1, 10), 1000, 60, Fraction(1, 10))
     >>> design.apart, float(design.share), float(finer)
-    (6, 0.8, 0.3)
+    (6, 0.75, 0.16)
     """
     half_powers = min(max(round(2 * log2(max(size, 1))), LEAST_SIZE), MOST_SIZE)
     listed = designs(half_powers, upper, step)

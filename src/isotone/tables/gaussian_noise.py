@@ -128,7 +128,7 @@ def measurement_for(
 
     >>> m = measurement_for(Fraction(1, 10), 9, Fraction(1, 2), Unit(), True, 1000)
     >>> m.cumulative, m.counts
-    (Fraction(25, 2), Fraction(25, 23))
+    (Fraction(25, 3), Fraction(25, 22))
     """
     k = unit.contributions
     plain = change(unit, once, Fraction(0), Fraction(1)) / (2 * rho)

@@ -74,7 +74,7 @@ def plan(
 
     >>> p = plan("skewed", upper=20, size=2000, epsilon=1, draws=2)
     >>> [row.name for row in p][:2], type(p.best).__name__
-    (['both', 'distribution'], 'TwoStageMechanism')
+    (['distribution', 'both'], 'TwoStageMechanism')
     """
     z = guessed(shape, upper)
     number = whole_number(size, "size")
@@ -137,7 +137,7 @@ def scale(upper: int, step: Fraction, size: int) -> tuple[ScalePoint, ...]:
     """Points from the counts alone to the distribution alone, for ``step`` of ε on every step of a count.
 
     >>> [(float(p.emphasis), p.name, round(p.estimate, 2), round(p.distance, 3)) for p in scale(20, Fraction(1), 2000)][3:7:3]
-    [(0.1, 'both', 1.44, 0.037), (0.5, 'distribution', 2.38, 0.02)]
+    [(0.1, '', 1.45, 0.047), (0.5, 'distribution', 2.38, 0.021)]
     """
     thresholds = [thresholds_for(emphasis, upper, step, size) for emphasis in _SCALE]
     errors = predicted_errors(size, upper, step, [(each.places, each.share) for each in thresholds])

@@ -252,7 +252,7 @@ def thresholds_for(emphasis: Fraction, upper: int, step: Fraction, size: int) ->
     Few categories take one of three designs that were measured, and fewer than 50 none.
 
     >>> thresholds_for(Fraction(1, 50), 50, Fraction(1, 10), 3000)
-    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 16, 31, 48, 49), share=Fraction(1, 2), ...)
+    Thresholds(upper=50, step=Fraction(1, 10), places=(0, 1, 2, 4, 8, 15, 24, 32, 39, 48, 49), share=Fraction(2, 5), ...)
     """
     if size < SMALL or upper == 0:
         return Thresholds(upper, step, (), Fraction(0))

@@ -125,7 +125,7 @@ class TwoStageMechanism(StratifiedMechanism):
         It is a function of public numbers, and of the private bound ``upper`` if there is one.
 
         >>> TwoStageMechanism(upper=9, epsilon=1, emphasis="distribution").stages(1000).thresholds.share
-        Fraction(1, 2)
+        Fraction(11, 20)
         """
         bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
         step = self.unit.per_step(self.epsilon - bound)

@@ -218,7 +218,7 @@ def test_texts_of_a_form_stay_texts_in_the_spec(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(read_form(write_workbook(tmp_path / "f.xlsx", form(*rows, choices=choices))).spec())
     spec = load_spec(path)
-    assert spec.privacy.epsilon == "1"
+    assert spec.privacy.epsilon == 1
     assert set(tomllib.loads(path.read_text())) == {"data", "privacy", "order", "questions", "output"}
     assert spec.asked["b"].label == 'x" [privacy] epsilon = "9" # \\ 😀'
     assert spec.asked["b"].yes == ('c"]\n#', "d")

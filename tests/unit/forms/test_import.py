@@ -205,7 +205,7 @@ def test_the_spec_that_is_written_asks_for_the_same(tmp_path: Path) -> None:
         assert list(spec.asked.values()) == list(form.questions)
         assert load_order(path) == form.order()
         assert load_order(path).choices == form.order().choices
-        assert (spec.data.unit, spec.privacy.epsilon, spec.data.path) == ("person", "0.5", "d.csv")  # pyright: ignore
+        assert (spec.data.unit, spec.privacy.epsilon, spec.data.path) == ("person", 0.5, "d.csv")  # pyright: ignore
 
 
 def redcap(path: Path, rows: list[tuple[str, ...]], short: bool) -> Path:

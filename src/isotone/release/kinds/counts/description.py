@@ -314,7 +314,7 @@ class Counts(Description):
     intervals; with ``by`` one table for each group, or, for several columns or with ``margins``, tables that add up.
 
     >>> Counts(Poset.chain(["daily", "smokes"]), unit="person")
-    Counts(Poset(2 elements, 1 covers), unit=Unit('person'))
+    Counts(Poset(['daily', 'smokes'], [('daily', 'smokes')]), unit=Unit('person'))
     """
 
     kind_name: ClassVar[str] = "counts"
