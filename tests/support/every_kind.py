@@ -31,6 +31,7 @@ QUESTIONS = [
     Question("said", "answered", "county"),
     Question("listed", word="meds", column="kind"),
     Question("coded", yes=["1", "ja", "ÄÖ"], column="hyp", refused=["2"], missing="yes"),
+    Question("umlaut", yes=["äö", "yes"], column="meds"),
     Question("either", any_of=["old", "coded"]),
 ]
 UNIT = (Fraction(0), Fraction(1))
@@ -173,7 +174,7 @@ def hostile_rows(rng: np.random.Generator, rows: int = 240) -> list[tuple[Any, .
     def value(column: str) -> Any:
         if rng.random() < 0.06:
             return None
-        likely = usual.get(column, ["1", "0", "yes", "no"])
+        likely = usual.get(column, ["1", "0", "yes", "no", "yEs", "äÖ"])
         return str(rng.choice(np.array(likely if rng.random() < 0.7 else TEXTS, dtype=object)))
 
     return [tuple(value(column) for column in COLUMNS) for _ in range(rows)]
