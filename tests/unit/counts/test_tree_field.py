@@ -399,7 +399,7 @@ def test_the_worst_error_is_small_for_a_tiny_epsilon(epsilon: str) -> None:
 
 
 def test_no_number_of_contributions_is_too_large_to_be_refused() -> None:
-    with pytest.raises(InputError, match="too small|at most"):
+    with pytest.raises(InputError, match=r"too small|at most"):
         TreeFieldMechanism(TREE, epsilon=1, contributions=10**400)
 
 
