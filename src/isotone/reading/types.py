@@ -4,7 +4,7 @@ Where a schema is public (Parquet, Arrow files, databases, Spark) a type that is
 before anything is charged. A frame in memory takes its types from its values, so that one row could cause a refusal: there every
 value is read by :func:`isotone.reading.values.text_of`, and what is not on the list is missing.
 
-The page docs/reference/types.md is made from :data:`MEANINGS` and :data:`ROLES`.
+:data:`MEANINGS` and :data:`ROLES` are the whole list.
 """
 
 from __future__ import annotations
