@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from isotone.desk.desk import Desk
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.web.app import make_app
 from isotone.desk.web.keys import Keys
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from isotone.desk.drafts import Draft
+from isotone.desk.folder import Root
 from isotone.desk.jobs import Jobs
-from isotone.desk.root import Root
 
 __all__ = ["Desk"]
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isotone.desk.places import UnnamedError, require_inside, require_no_data, small_text
-from isotone.desk.root import PathError, Root
+from isotone.desk.folder import PathError, Root, UnnamedError, require_inside, require_no_data, small_text
 from isotone.desk.words import FormError
 from isotone.errors import InputError, IsotoneError, OrderError, SpecError
 from isotone.forms.questionnaire import toml_text

@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
 from isotone.release.pipeline import request_id

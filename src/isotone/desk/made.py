@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone.desk.root import PathError, Root
+from isotone.desk.folder import PathError, Root
 from isotone.errors import IsotoneError
 from isotone.release.folder import has_file, read_file
 from isotone.release.result import Release, load_release

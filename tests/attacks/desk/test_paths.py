@@ -8,8 +8,7 @@ import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import PAGES, draft, saved, write_answers
 
-from isotone.desk.places import PLACES, PRIVATE, PUBLIC
-from isotone.desk.root import PathError, Root
+from isotone.desk.folder import PLACES, PRIVATE, PUBLIC, PathError, Root
 from isotone.errors import InputError
 
 OUTSIDE = ["../secret.toml", "a/../../secret.toml", "/etc/passwd", "..", "", " ", "~/x", "*.toml", "a?.toml", "[a].toml",

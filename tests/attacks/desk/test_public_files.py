@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.support.desk import Client
 
-from isotone.desk import places, root
-from isotone.desk.places import _may_be  # pyright: ignore[reportPrivateUsage]
+from isotone.desk import folder as places
+from isotone.desk import folder as root
+from isotone.desk.folder import _may_be  # pyright: ignore[reportPrivateUsage]
 
 NAME = "Ann Miller"
 DATA = f"child,parent\n{NAME},region\nBob Stone,region\n"

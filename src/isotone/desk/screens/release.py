@@ -11,9 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from isotone.desk.drafts import Draft
+from isotone.desk.folder import Root, require_inside
 from isotone.desk.jobs import Task, request_of
-from isotone.desk.places import require_inside
-from isotone.desk.root import Root
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
 from isotone.desk.words import FormError, lines
 from isotone.errors import InputError, IsotoneError

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from isotone.desk.drafts import import_draft, new_draft, open_draft
-from isotone.desk.places import UnnamedError
+from isotone.desk.folder import UnnamedError
 from isotone.desk.screens.common import desk_of, fields, go, page
 from isotone.desk.sheets import SHEETS, sheet_named
 from isotone.desk.sheets.breakdown import BreakdownSheet

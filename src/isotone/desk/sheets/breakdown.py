@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone.desk.drafts import Draft
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.sheets.attributes import (
     default_margins,
     read_attributes,

@@ -12,8 +12,8 @@ from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.desk.drafts import Draft
 from isotone.desk.figures.accuracy import Goal, budget_for, count_accuracy
 from isotone.desk.figures.pictures import order_picture
+from isotone.desk.folder import Root
 from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
-from isotone.desk.root import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.errors import IsotoneError

@@ -9,7 +9,7 @@ import numpy as np
 
 from isotone.curves.grids import FINE
 from isotone.desk.drafts import Draft
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError
 from isotone.reading.grids import Points

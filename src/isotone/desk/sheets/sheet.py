@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from isotone.desk.drafts import Draft
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.words import FormError
 from isotone.release.kinds.kind import Stamp
 from isotone.release.result import Release

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone.desk.drafts import Draft
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.sheets.searching import least_budget
 from isotone.desk.sheets.sheet import SIMULATED, Sheet
 from isotone.desk.words import FormError, number

@@ -9,7 +9,7 @@ import webbrowser
 import uvicorn
 
 from isotone.desk.desk import Desk
-from isotone.desk.root import Root
+from isotone.desk.folder import Root
 from isotone.desk.web.app import make_app
 from isotone.desk.web.guard import START
 from isotone.desk.web.keys import Keys
