@@ -1,4 +1,4 @@
-"""Releases under way.
+"""Releases under way, and those that were made.
 
 A release runs in a thread of its own, through the same function as on the command line. How far it is stays in memory,
 for the person at the machine; nothing of it is written anywhere. The ledger decides what is charged: two requests that
@@ -7,19 +7,40 @@ are the same are one charge, and a process that ends at any point leaves what th
 
 from __future__ import annotations
 
+import io
 import secrets
 import threading
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isotone.desk.folder import Root
+from isotone.desk.folder import PathError, Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
+from isotone.release.folder import has_file, read_file
 from isotone.release.pipeline import request_id
+from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, deliver, open_ledger
 from isotone.release.verifying.verify import Verdict, verify
 
-__all__ = ["STAGES", "Jobs", "Task", "request_of"]
+__all__ = [
+    "STAGES",
+    "Jobs",
+    "Made",
+    "Task",
+    "archive",
+    "made_in",
+    "release_at",
+    "report_of",
+    "request_of",
+]
+
+
+# Releases under way.
+#
+# A release runs in a thread of its own, through the same function as on the command line. How far it is stays in memory,
+# for the person at the machine; nothing of it is written anywhere. The ledger decides what is charged: two requests that
+# are the same are one charge, and a process that ends at any point leaves what the ledger's states say.
 
 STAGES = {"charged": 0.2, "reading": 0.2, "drawn": 0.8, "sealed": 0.95}
 """The stages, and how much of a release is done when each begins."""
@@ -138,3 +159,59 @@ def verified(folder: Path, spec: Spec) -> Verdict | None:
         return verify(folder, ledger=spec.resolve(spec.privacy.ledger))
     except Exception:  # it is sealed already, and the page says that it could not be verified here
         return None
+
+
+# Releases that were made, in the folder of the desk.
+
+_ZIPPED = ("manifest.json", "release.csv", "report.html", "release.sig")
+_NONE = "There is no release of this name in the folder that the desk was started in."
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release and where it is."""
+
+    folder: str
+    release: Release
+
+
+def made_in(root: Root) -> list[Made]:
+    """The releases in the folder, the newest first."""
+    found: list[Made] = []
+    for manifest in root.walk("manifest.json"):
+        try:
+            found.append(Made(root.shown(manifest.parent), load_release(manifest.parent)))
+        except IsotoneError:
+            continue
+    return sorted(found, key=lambda made: made.release.manifest.time, reverse=True)
+
+
+def release_at(path: str, root: Root) -> tuple[Path, Release]:
+    """The folder and the release at a path."""
+    folder = root.inside(path)
+    try:
+        return folder, load_release(folder)
+    except IsotoneError:
+        raise PathError(_NONE) from None
+
+
+def report_of(path: str, root: Root) -> bytes:
+    """The page of a release as it is in its folder."""
+    folder, _ = release_at(path, root)
+    try:
+        return read_file(folder, "report.html")
+    except IsotoneError:
+        raise PathError("This release has no report. Draw it again.") from None
+
+
+def archive(path: str, root: Root) -> bytes:
+    """The files of a release as a zip file. Links and other files in its folder are left out."""
+    folder, _ = release_at(path, root)
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in _ZIPPED:
+            if has_file(folder, name):
+                entry = zipfile.ZipInfo(f"{folder.name}/{name}")  # without a time of its own
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                file.writestr(entry, read_file(folder, name))
+    return held.getvalue()

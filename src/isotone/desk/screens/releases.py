@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.made import archive, made_in, release_at, report_of
+from isotone.desk.jobs import archive, made_in, release_at, report_of
 from isotone.desk.screens.common import desk_of, fields, go, page, writable
 from isotone.desk.screens.review import REPORT_POLICY
 from isotone.release.kinds import kind_named
