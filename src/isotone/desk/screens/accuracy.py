@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from isotone.desk.desk import Desk
 from isotone.desk.drafts import Draft
-from isotone.desk.figures.accuracy import read_guesses
-from isotone.desk.figures.budget import odds
+from isotone.desk.figures import odds, read_guesses
 from isotone.desk.jobs import release_at
 from isotone.desk.screens.common import desk_of, draft_of, fields, go, piece, screen
 from isotone.desk.sheets import sheet_of

@@ -8,8 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from isotone.desk.figures.budget import account
-from isotone.desk.figures.pictures import budget_bar
+from isotone.desk.figures import account, budget_bar
 from isotone.desk.screens.common import desk_of, draft_of, go, screen
 from isotone.errors import IsotoneError
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.desk.drafts import Draft
-from isotone.desk.figures.accuracy import Goal, budget_for, count_accuracy
-from isotone.desk.figures.pictures import order_picture
+from isotone.desk.figures import Goal, budget_for, count_accuracy, order_picture
 from isotone.desk.folder import Root
 from isotone.desk.outline import Outline, Problem, can_be_written, read_outline, write_outline
 from isotone.desk.sheets.sheet import SIMULATED, Sheet

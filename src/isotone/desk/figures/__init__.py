@@ -1,1 +1,0 @@
-"""Numbers and pictures that the screens show. All come from the library."""
