@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 
 from isotone.desk.desk import Desk
 from isotone.desk.folder import Root
-from isotone.desk.web.app import make_app
-from isotone.desk.web.keys import Keys
+from isotone.desk.server import Keys, make_app
 
 PORT = 8765
 HOST = f"127.0.0.1:{PORT}"

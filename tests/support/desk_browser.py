@@ -28,7 +28,7 @@ def then(*args):
     rehearsed.append(True)
     return sizes
 Job.read, pipeline.rehearse = read, then
-from isotone.desk.web.server import serve
+from isotone.desk.server import serve
 serve(0, sys.argv[1], browser=False)
 """
 """A desk whose releases never finish to read."""

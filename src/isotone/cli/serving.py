@@ -30,7 +30,7 @@ def serve(
     Prints the address to open, which works once.
     """
     try:
-        from isotone.desk.web.server import serve as run
+        from isotone.desk.server import serve as run
     except ImportError as error:
         raise InputError(
             f"The desk needs more packages ({error.name}): pip install 'isotone[desk]'."

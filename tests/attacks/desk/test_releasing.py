@@ -189,7 +189,7 @@ def test_guesses_stay_out_of_the_spec_and_the_release(client):
 
 
 def test_a_preview_is_marked_and_no_release(client, tmp_path):
-    from isotone.desk.screens.review import simulated_release
+    from isotone.desk.screens import simulated_release
 
     here = draft(client)
     page = client.get(f"{here}/preview")

@@ -191,12 +191,12 @@ def test_what_is_typed_is_shown_as_text(client):
 
 
 def test_an_unexpected_error_quotes_nothing(client, monkeypatch, capsys):
-    from isotone.desk.screens import start
+    from isotone.desk import screens
 
     def broken(*_, **__):
         raise RuntimeError("secret 4711")
 
-    monkeypatch.setattr(start, "page", broken)
+    monkeypatch.setattr(screens, "page", broken)
     client.open()
     answer = client.get("/")
     said = capsys.readouterr()

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from isotone.desk.web import server
+from isotone.desk import server
 from isotone.errors import InputError
 
 

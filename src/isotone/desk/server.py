@@ -1,24 +1,89 @@
-"""What stands between the network and the pages.
+"""The application on this machine, what guards it, and its server. There is no option for any other address.
 
-Every request passes here first: the address it was sent to, where it comes from, whether it belongs to the session, and
-for a form whether this session made it. Every answer leaves here with the same headers. An error that nobody foresaw
+Every request passes the guard first: the address it was sent to, where it comes from, whether it belongs to the session, and
+for a form whether this session made it. Every answer leaves it with the same headers. An error that nobody foresaw
 is answered in general words, and told to the terminal by its type alone, since its text may quote data.
 """
 
 from __future__ import annotations
 
+import hmac
+import os
+import secrets
+import socket
 import sys
+import threading
+import webbrowser
 from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import uvicorn
+from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from isotone.desk.web.keys import Keys
+from isotone.desk import releasing, screens
+from isotone.desk.desk import Desk
+from isotone.desk.folder import Root
+from isotone.desk.pages import page
+from isotone.desk.words import lines
+from isotone.errors import InputError, IsotoneError
 
-__all__ = ["START", "Guard"]
+__all__ = [
+    "START",
+    "Guard",
+    "Keys",
+    "make_app",
+    "serve",
+]
+
+
+# The secrets of one run of the desk.
+
+
+def _equal(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+class Keys:
+    """A token that opens the desk once, the session that it opens, and what every form of the session carries."""
+
+    def __init__(self) -> None:
+        self.token: str = secrets.token_urlsafe(32)
+        self.session: str = secrets.token_urlsafe(32)
+        self.form: str = secrets.token_urlsafe(32)
+        self._lock = threading.Lock()
+        self._used = False
+
+    def redeem(self, token: str) -> bool:
+        """Whether this is the token of the start address, and nobody used it before."""
+        with self._lock:
+            if self._used or not _equal(token, self.token):
+                return False
+            self._used = True
+            return True
+
+    def is_session(self, cookie: str) -> bool:
+        """Whether a cookie belongs to the session."""
+        return _equal(cookie, self.session)
+
+    def is_form(self, value: str) -> bool:
+        """Whether a form was made by this session."""
+        return _equal(value, self.form)
+
+
+# What stands between the network and the pages.
+#
+# Every request passes here first: the address it was sent to, where it comes from, whether it belongs to the session, and
+# for a form whether this session made it. Every answer leaves here with the same headers. An error that nobody foresaw
+# is answered in general words, and told to the terminal by its type alone, since its text may quote data.
 
 START = "/start"
 _LARGEST_FORM = 1 << 20
@@ -178,3 +243,92 @@ def _plain(status: int, words: str) -> Response:
         f"<body><main><h1>isotone desk</h1><p>{escape(words)}</p></main></body></html>",
         status_code=status,
     )
+
+
+# The application, which says which address is which screen.
+
+_STATIC = Path(__file__).parent / "static"
+_BOTH = ["GET", "POST"]
+
+
+def make_app(desk: Desk, keys: Keys, port: int) -> Guard:
+    """The application for one port of this machine, behind its guard."""
+    draft = "/draft/{draft}"
+    routes = [
+        Route("/", screens.start),
+        Route("/begin", screens.begin, methods=["POST"]),
+        Route(f"{draft}/what", screens.what, methods=_BOTH),
+        Route(f"{draft}/what/look", screens.look_what, methods=["POST"]),
+        Route(f"{draft}/people", screens.people, methods=_BOTH),
+        Route(f"{draft}/accuracy", screens.accuracy, methods=_BOTH),
+        Route(f"{draft}/accuracy/look", screens.look_accuracy, methods=["POST"]),
+        Route(f"{draft}/budget", screens.budget, methods=_BOTH),
+        Route(f"{draft}/review", screens.review, methods=_BOTH),
+        Route(f"{draft}/preview", screens.preview),
+        Route(f"{draft}/release", releasing.release, methods=_BOTH),
+        Route(f"{draft}/release/{{job}}", releasing.job),
+        Route(f"{draft}/release/{{job}}/progress", releasing.progress),
+        Route(f"{draft}/check", screens.check, methods=_BOTH),
+        Route("/releases", releasing.releases),
+        Route("/releases/one", releasing.one),
+        Route("/releases/report", releasing.report),
+        Route("/releases/zip", releasing.download),
+        Route("/releases/redraw", releasing.redraw, methods=["POST"]),
+        Mount("/static", StaticFiles(directory=_STATIC)),
+    ]
+    handlers: dict[Any, Any] = {HTTPException: _refused, IsotoneError: _refused}
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.state.desk = desk
+    return Guard(app, keys, port)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """A page that says why there is nothing else."""
+    if isinstance(error, HTTPException):
+        return page(request, "refused.html", error.status_code, problems=[error.detail])
+    assert isinstance(error, IsotoneError)
+    return page(request, "refused.html", 422, problems=lines(error))
+
+
+# Start the desk on this machine. There is no option for any other address.
+
+_LOOPBACK = "127.0.0.1"
+
+
+def serve(
+    port: int,
+    root: str | os.PathLike[str],
+    *,
+    browser: bool = True,
+    allow_check: bool = False,
+    read_only: bool = False,
+) -> None:
+    """Serve the desk until it is interrupted. The start address is printed, and opened unless told otherwise."""
+    desk, keys = Desk(Root(root), read_only=read_only, allow_check=allow_check), Keys()
+    with socket.socket() as listening:
+        if os.name == "posix":  # elsewhere it would let another process listen on the same port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((_LOOPBACK, port))
+        except (OSError, OverflowError):
+            raise InputError(
+                f"Port {port} cannot be used. Name another one with --port, or 0 for any."
+            ) from None
+        listening.listen(128)
+        chosen = listening.getsockname()[1]
+        address = f"http://{_LOOPBACK}:{chosen}{START}?token={keys.token}"
+        print(f"The desk is at {address}\nThis address works once. Stop the desk with Ctrl+C.", flush=True)
+        # nothing is logged: an address or an error could say something about data
+        config = uvicorn.Config(
+            make_app(desk, keys, chosen),
+            access_log=False,
+            log_config=None,
+            log_level="critical",
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            ws="none",
+        )
+        if browser:
+            webbrowser.open(address)
+        uvicorn.Server(config).run(sockets=[listening])

@@ -28,7 +28,7 @@ STEPS = (
 )
 """The screens of a draft, in their sequence."""
 
-_HOME = Path(__file__).parent.parent
+_HOME = Path(__file__).parent
 _pages = Environment(
     loader=FileSystemLoader(_HOME / "templates"),
     autoescape=select_autoescape(default=True, default_for_string=True),

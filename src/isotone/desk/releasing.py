@@ -1,10 +1,11 @@
-"""The seventh screen releases. Type the budget to confirm, see the stages, read the result."""
+"""The screen that releases, and those of the releases that were made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,16 +13,31 @@ from starlette.responses import JSONResponse, Response
 
 from isotone.desk.drafts import Draft
 from isotone.desk.folder import Root, require_inside
-from isotone.desk.jobs import Task, request_of
-from isotone.desk.screens.common import desk_of, draft_of, fields, go, page, screen, writable
+from isotone.desk.jobs import Task, archive, made_in, release_at, report_of, request_of
+from isotone.desk.pages import desk_of, draft_of, fields, go, page, screen, writable
+from isotone.desk.screens import REPORT_POLICY
 from isotone.desk.words import FormError, lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
+from isotone.release.kinds import kind_named
 from isotone.release.reporting.html_report import guarantee_in_words
 from isotone.release.spec import Spec, load_spec
+from isotone.release.verifying.verify import verify
 
-__all__ = ["job", "progress", "release"]
+__all__ = [
+    "download",
+    "job",
+    "one",
+    "progress",
+    "redraw",
+    "release",
+    "releases",
+    "report",
+]
+
+
+# The seventh screen releases. Type the budget to confirm, see the stages, read the result.
 
 _CHANGED = "The spec is not the one that was reviewed. Go back to the review."
 
@@ -131,3 +147,55 @@ def progress(request: Request) -> Response:
             "finished": found.finished,
         }
     )
+
+
+# The eighth screen shows the releases that were made.
+
+
+def releases(request: Request) -> Response:
+    """All releases in the folder of the desk."""
+    return page(request, "releases.html", step="releases", made=made_in(desk_of(request).root))
+
+
+def one(request: Request) -> Response:
+    """One release with its numbers, and what verify finds."""
+    desk, path = desk_of(request), request.query_params.get("folder", "")
+    folder, release = release_at(path, desk.root)
+    verdict = verify(folder) if request.query_params.get("verify") else None
+    rows = [
+        list(zip(release.columns, row, strict=True)) for row in zip(*release.columns.values(), strict=True)
+    ]
+    return page(
+        request,
+        "one.html",
+        step="releases",
+        folder=desk.root.shown(folder),
+        release=release,
+        verdict=verdict,
+        labels=kind_named(release.kind).page(release).labels(release),
+        rows=rows[:500],
+        left_out=max(0, len(rows) - 500),
+    )
+
+
+def report(request: Request) -> Response:
+    """The report of a release, in a page where no script runs."""
+    content = report_of(request.query_params.get("folder", ""), desk_of(request).root)
+    return Response(content, media_type="text/html", headers={"Content-Security-Policy": REPORT_POLICY})
+
+
+def redraw(request: Request) -> Response:
+    """Draw the report again."""
+    desk = writable(request)
+    folder, release = release_at(fields(request).get("folder", ""), desk.root)
+    release.save_report(folder)
+    return go(f"releases/one?{urlencode({'folder': desk.root.shown(folder), 'verify': 'yes'})}")
+
+
+def download(request: Request) -> Response:
+    """The files of a release as a zip file."""
+    desk, path = desk_of(request), request.query_params.get("folder", "")
+    folder, _ = release_at(path, desk.root)
+    name = "".join(c for c in folder.name if c.isascii() and (c.isalnum() or c in "-_.")) or "release"
+    headers = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
+    return Response(archive(path, desk.root), media_type="application/zip", headers=headers)

@@ -1,1 +1,0 @@
-"""The screens of the desk, a file for each."""

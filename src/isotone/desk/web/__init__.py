@@ -1,1 +1,0 @@
-"""The application, what guards it, and the server on this machine."""
