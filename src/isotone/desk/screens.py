@@ -18,8 +18,7 @@ from isotone.desk.figures import account, budget_bar, odds, read_guesses
 from isotone.desk.folder import UnnamedError
 from isotone.desk.jobs import release_at
 from isotone.desk.pages import desk_of, draft_of, fields, go, page, piece, screen, writable
-from isotone.desk.sheets import SHEETS, sheet_for, sheet_named, sheet_of
-from isotone.desk.sheets.breakdown import BreakdownSheet
+from isotone.desk.sheets import SHEETS, BreakdownSheet, sheet_for, sheet_named, sheet_of
 from isotone.desk.words import FormError, lines, release_lines
 from isotone.errors import IsotoneError
 from isotone.privacy.adjacency import NEIGHBOURS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isotone.desk.sheets.searching import least_budget
+from isotone.desk.sheets import least_budget
 from isotone.desk.words import FormError
 from isotone.release.spec import Spec, parse_spec
 
