@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import itertools
+import logging
 import math
 import pickle
+import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import isotone as iso
@@ -35,32 +39,123 @@ class Frozen:
         return np.stack([1 - x, x], axis=1)
 
 
-def test_scores_come_row_by_row_where_a_row_is_refused() -> None:
+def test_a_row_that_is_refused_has_no_score_and_changes_no_other() -> None:
     X = np.array([[0.2], [-1.0], [0.7]])
-    np.testing.assert_array_equal(FrozenScores(Frozen()).of_private(X, 3), [0.2, np.nan, 0.7])
-    np.testing.assert_array_equal(FrozenScores(Frozen()).of_private(X[[0, 2]], 2), [0.2, 0.7])
+    np.testing.assert_array_equal(FrozenScores(Frozen()).of_private(X), [0.2, np.nan, 0.7])
+    np.testing.assert_array_equal(FrozenScores(Frozen()).of_private(X[[0, 2]]), [0.2, 0.7])
     with pytest.raises(ValueError, match="negative"):
         FrozenScores(Frozen()).of(X)
 
 
-def test_a_warning_of_the_classifier_stays_inside(recwarn: Any) -> None:
-    class Loud(Frozen):
-        def predict_proba(self, X: Any) -> Any:
-            import warnings
+def test_the_classifier_sees_one_row_at_a_time() -> None:
+    seen: list[tuple[int, ...]] = []
 
-            warnings.warn(f"seen {X}", stacklevel=2)
+    class Watched(Frozen):
+        def predict_proba(self, X: Any) -> Any:
+            seen.append(np.shape(X))
             return super().predict_proba(X)
 
-    FrozenScores(Loud()).of_private(np.array([[0.1]]), 1)
-    assert not recwarn.list
+    FrozenScores(Watched()).of_private(np.arange(40.0).reshape(-1, 1))
+    assert set(seen) == {(1, 1)}
 
 
-def test_a_score_of_another_shape_is_no_score() -> None:
-    class Odd(Frozen):
+@pytest.mark.parametrize("how", ["warn", "print", "log"])
+def test_what_the_classifier_says_of_a_row_stays_inside(
+    how: str, recwarn: Any, capfd: Any, caplog: Any
+) -> None:
+    class Loud(Frozen):
         def predict_proba(self, X: Any) -> Any:
-            return super().predict_proba(X)[: len(X) // 2]
+            {"warn": lambda text: warnings.warn(text, stacklevel=2), "print": print, "log": logging.error}[
+                how
+            ](f"seen {X}")
+            return super().predict_proba(X)
 
-    assert np.isnan(FrozenScores(Odd()).of_private(np.array([[0.1], [0.2]]), 2)).all()
+    scores = FrozenScores(Loud())
+    scores.rows([[0.1]])
+    assert scores.of_private([[0.1]]).tolist() == [0.1]
+    assert not recwarn.list
+    assert not caplog.records
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_end_of_the_process_in_a_row_is_a_row_without_a_score() -> None:
+    class Panics(Frozen):
+        def predict_proba(self, X: Any) -> Any:
+            if np.asarray(X)[0, 0] == 3:
+                raise SystemExit("3")
+            return super().predict_proba(X)
+
+    np.testing.assert_array_equal(
+        FrozenScores(Panics()).of_private([[0.5], [3], [0.25]]), [0.5, np.nan, 0.25]
+    )
+
+
+class Half(Frozen):
+    """It gives half as many scores as rows."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(X)[: len(X) // 2]
+
+
+class Ranks(Frozen):
+    """It says how many rows it has seen."""
+
+    seen = 0
+
+    def predict_proba(self, X: Any) -> Any:
+        self.seen += 1
+        return np.array([[0, self.seen]])
+
+
+class Refuses(Frozen):
+    def predict_proba(self, X: Any) -> Any:
+        raise ValueError("two rows at least")
+
+
+@pytest.mark.parametrize("classifier", [Half(), Ranks(), Refuses()])
+def test_a_classifier_that_cannot_score_single_rows_is_refused_on_made_up_ones(classifier: Any) -> None:
+    class Ledger:
+        def charge(self, guarantee: Any, description: str) -> None:
+            raise AssertionError("charged")
+
+    with pytest.raises(InputError, match="made-up row"):
+        PrivateCalibrator(classifier, ledger=Ledger()).fit([[0.5]], ["no"])
+
+
+def test_rows_of_every_container_have_the_same_scores() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 9, (30, 3)).astype(float)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model, named = LogisticRegression().fit(X, X[:, 0] > 4), LogisticRegression().fit(frame, X[:, 0] > 4)
+    wanted = [model.predict_proba(row.reshape(1, -1))[0, 1] for row in X]
+    odd = pd.concat([frame.astype(object), pd.DataFrame({"a": ["x"], "b": [None], "c": [1j]})])
+    for scores, given in [
+        (model, X), (model, X.tolist()), (model, X.astype(int)), (model, frame), (named, frame), (named, frame.astype(int)),
+        (named, odd), (model, pl.from_pandas(frame)), (named, pl.from_pandas(frame)), (model, [*X.tolist(), [1, 2]]),
+    ]:  # fmt: skip
+        FrozenScores(scores).rows(given)
+        found = FrozenScores(scores).of_private(given)
+        np.testing.assert_array_equal(found[:30], wanted)
+        assert np.isnan(found[30:]).all()
+    with pytest.raises(InputError, match="in its order"):
+        FrozenScores(named).rows(frame[["b", "a", "c"]])
+    with pytest.raises(InputError, match="one dimension"):
+        FrozenScores(model).rows(X[:, 0])
+
+
+def test_texts_are_scored_one_by_one() -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    said = ["good day", "bad day", "good", "bad bad"]
+    model = make_pipeline(CountVectorizer(), MultinomialNB()).fit(said, [1, 0, 1, 0])
+    FrozenScores(model).rows(said)
+    found = FrozenScores(model).of_private([*said, None, 3])
+    np.testing.assert_array_equal(found[:4], [model.predict_proba([text])[0, 1] for text in said])
+    assert np.isnan(found[4:]).all()
 
 
 def test_outcomes_are_the_two_classes_and_nothing_else() -> None:
@@ -84,11 +179,12 @@ def test_the_ledger_is_charged_before_a_row_is_looked_at() -> None:
 
     class Watched(Frozen):
         def predict_proba(self, X: Any) -> Any:
-            events.append("scored")
+            events.append(f"scored {np.asarray(X).tolist()}")
             return super().predict_proba(X)
 
-    model = PrivateCalibrator(Watched(), "1/2", ledger=Ledger()).fit([[0.3]] * 5, ["no"] * 5)
-    assert events == ["charged 1/2", "scored"]
+    model = PrivateCalibrator(Watched(), "1/2", ledger=Ledger()).fit([[0.3]] * 2, ["no"] * 2)
+    made_up = [f"scored [[{value}]]" for value in (0.0, 1.0, 0.0)]
+    assert events == [*made_up, "charged 1/2", *["scored [[0.3]]"] * 2]
     assert model.guarantee_.epsilon == Fraction(1, 2)
     assert list(model.classes_) == ["no", "yes"]
     assert model.curve_.ledger is None

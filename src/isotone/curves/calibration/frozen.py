@@ -6,18 +6,21 @@ score, and no other row's score depends on it.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.curves.grids import numbers_of, only_column, shape_of
+from isotone.curves.grids import columns_of, numbers_of, only_column, shape_of
 from isotone.errors import InputError
+from isotone.mechanism import no_progress
 from isotone.privacy.checks import shown
-from isotone.reading.values import text_of, texts
+from isotone.reading.values import real_of, text_of, texts, values_of
+from isotone.silence import silent
 
 __all__ = ["Deferred", "FrozenScores", "outcomes", "two_classes"]
 
@@ -41,7 +44,10 @@ class Deferred:
 
 @dataclass(frozen=True)
 class FrozenScores:
-    """What gives a row its score, a fitted classifier that is not changed, or nothing if rows are scores."""
+    """What gives a row its score, a fitted classifier that is not changed, or nothing if rows are scores.
+
+    The classifier is given one private row at a time. A row in a batch has a score that depends on the batch, be it in its last bit.
+    """
 
     estimator: Any
 
@@ -54,11 +60,21 @@ class FrozenScores:
             )
 
     def rows(self, X: Any) -> int:
-        """The number of rows. A wrong number of columns is refused."""
+        """The number of rows. Wrong columns are refused, and a classifier that cannot score one made-up row."""
         shape = shape_of(X, "X")
-        wanted = 1 if self.estimator is None else getattr(self.estimator, "n_features_in_", None)
+        if self.estimator is None:
+            if len(shape) == 2 and shape[1] != 1:
+                raise InputError(f"X has {shape[1]} columns, and the scores need 1.")
+            return shape[0]
+        wanted = getattr(self.estimator, "n_features_in_", None)
         if len(shape) == 2 and wanted is not None and shape[1] != wanted:
             raise InputError(f"X has {shape[1]} columns, and the scores need {wanted}.")
+        if len(shape) == 1 and wanted is not None and not isinstance(X, (list, tuple)):
+            raise InputError(f"X has one dimension, and the scores need rows of {wanted}.")
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if names is not None and list(getattr(X, "columns", names)) != list(names):
+            raise InputError(f"X must have the columns of the classifier, in its order: {list(names)}.")
+        self._require_single(_Rows.of(self.estimator, X))
         return shape[0]
 
     def of(self, X: Any) -> Floats:
@@ -69,32 +85,90 @@ class FrozenScores:
         found = np.asarray(getattr(self.estimator, method)(X), dtype=np.float64)
         return found[:, 1] if method == "predict_proba" else found.reshape(-1)
 
-    def of_private(self, X: Any, size: int) -> Floats:
-        """The same for private rows. One that cannot be scored is missing, whatever the others are."""
+    def of_private(self, X: Any) -> Floats:
+        """The same for private rows, each alone. One that cannot be scored is missing."""
         if self.estimator is None:
             return numbers_of(only_column(X, "X"))
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        rows = _Rows.of(self.estimator, X)
+        with warnings.catch_warnings(), np.errstate(all="ignore"), silent(no_progress):
             warnings.simplefilter("ignore")
-            found = self._tried(X, size)
-            if found is not None:
-                return found
-            single = [self._tried(_row(X, place), 1) for place in range(size)]
-        return np.array([np.nan if score is None else score[0] for score in single], dtype=np.float64)
+            return np.array([self._alone(rows, row) for row in rows.values(X)], dtype=np.float64)
 
-    def _tried(self, X: Any, size: int) -> Floats | None:
+    def _alone(self, rows: _Rows, row: Sequence[Any]) -> float:
         try:
-            found = self.of(X)
-        except Exception:  # a row that the classifier refuses: which one, and why, is private
-            return None
-        return found if found.shape == (size,) else None
+            found = self.of(rows.given(row))
+            return float(found[0]) if found.shape == (1,) else math.nan
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # a row that the classifier refuses: which one, and why, is private
+            return math.nan
+
+    def _require_single(self, rows: _Rows) -> None:
+        """Refuse a classifier that gives no made-up row the same number before and after another row."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"), silent(no_progress):
+            warnings.simplefilter("ignore")
+            for made_up in ([0.0, 1.0, 0.0], ["a", "b", "a"]):
+                first, _, again = (self._alone(rows, [value] * (rows.width or 1)) for value in made_up)
+                if first == again:
+                    return
+        raise InputError(
+            "This classifier gives no score, or not the same one twice, to one made-up row of zeros or of texts, and rows are scored one by "
+            "one. Score the rows yourself, each by itself, and pass the scores with estimator=None."
+        )
 
 
 _METHODS = ("predict_proba", "decision_function")
 
 
-def _row(X: Any, place: int) -> Any:
-    part = slice(place, place + 1)
-    return X.iloc[part] if hasattr(X, "iloc") else X[part]
+@dataclass(frozen=True)
+class _Rows:
+    """Single rows in the form in which a classifier is given them, whatever types their columns have.
+
+    A row has ``width`` values, or is one value by itself. Its numbers are floats, its texts texts, everything else is NaN.
+    """
+
+    width: int | None
+    names: list[str] | None
+    buffer: Floats
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any) -> _Rows:
+        """The form for a classifier and what is public of a container."""
+        shape = shape_of(X, "X")
+        width = shape[1] if len(shape) == 2 else getattr(estimator, "n_features_in_", None)
+        names = getattr(estimator, "feature_names_in_", None) if hasattr(X, "columns") else None
+        return cls(width, None if names is None else list(names), _aligned(width or 1))
+
+    def values(self, X: Any) -> Iterator[Sequence[Any]]:
+        """The rows of private data, value by value."""
+        columns = [only_column(X, "X")] if self.width is None else columns_of(X, "X", self.width)
+        return zip(*([_plain(value) for value in values_of(column)] for column in columns), strict=True)
+
+    def given(self, row: Sequence[Any]) -> Any:
+        """One row for the classifier. Rows of numbers always stand at the same place, so that none is computed in another way."""
+        if self.width is None:
+            return [row[0]]
+        if any(type(value) is str for value in row):
+            return self._named([list(row)]) if self.names is not None else np.array([row], dtype=object)
+        self.buffer[0] = row
+        return self.buffer if self.names is None else self._named(self.buffer)
+
+    def _named(self, rows: Any) -> Any:
+        import pandas as pd
+
+        return pd.DataFrame(rows, columns=self.names)
+
+
+def _aligned(width: int) -> Floats:
+    """Room for a row at the begin of a line of the processor's cache."""
+    room = np.empty(width + 8, np.float64)
+    begin = -(room.ctypes.data // 8) % 8
+    return room[begin : begin + width].reshape(1, width)
+
+
+def _plain(value: Any) -> Any:
+    text = type(value) is str or type(value) is np.str_
+    return str(value) if text else real_of(value)
 
 
 def two_classes(estimator: Any, classes: Any) -> tuple[Any, Any]:
