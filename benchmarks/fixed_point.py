@@ -14,7 +14,7 @@ from isotone.mechanism import Progress
 from isotone.published.tables.lp import full_program
 from isotone.published.tables.polytope import is_private
 from isotone.tables import CountMechanism, fixed_point, truncated_geometric, unfixed_optimum
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 EPSILON = "0.5"
 

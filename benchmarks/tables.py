@@ -16,7 +16,7 @@ from isotone.mechanism import Progress
 from isotone.published.tables.lp import full_program
 from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import TwoStageMechanism, fixed_point, privatize_distribution, truncated_geometric
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "experiments"))
 from experiments._tables import HELD_OUT, Errors, Table, as_published, average, errors, load

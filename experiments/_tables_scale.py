@@ -17,10 +17,9 @@ from _tables import Table, load
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.privacy.draws import SeededDraws
-from isotone.tables.emphasis import POINTS, predicted_errors
-from isotone.tables.estimate.banded_matrices import many_systems
-from isotone.tables.stratum import published_stratum
-from isotone.tables.thresholds import Thresholds, preset_thresholds, thresholds_for
+from isotone.tables.banded_matrices import many_systems
+from isotone.tables.thresholds import POINTS, Thresholds, predicted_errors, preset_thresholds, thresholds_for
+from isotone.tables.two_stage import published_stratum
 
 DRAWS = 20
 SCALE = ("0", "0.1", "0.25", "0.5", "1")

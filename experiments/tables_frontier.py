@@ -19,9 +19,8 @@ from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
-from isotone.tables.emphasis import POINTS
-from isotone.tables.estimate.banded_matrices import many_systems
-from isotone.tables.thresholds import default_emphasis
+from isotone.tables.banded_matrices import many_systems
+from isotone.tables.thresholds import POINTS, default_emphasis
 
 EPSILONS = ("0.1", "0.3", "1", "2")
 PRESETS = ("counts", "both", "distribution")

@@ -19,10 +19,9 @@ from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism, truncated_geometric
-from isotone.tables.choosing import table_mechanism
 from isotone.tables.pairs import simulate_pair
-from isotone.tables.population_classes import population_bands
-from isotone.tables.table_plan import plan
+from isotone.tables.plan import plan
+from isotone.tables.two_stage import population_bands, table_mechanism
 
 UPPER = 20
 CONTRIBUTIONS = (1, 5, 10, 20, 50)

@@ -15,7 +15,7 @@ from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.lp import full_program
 from isotone.tables import TwoStageMechanism, fixed_point, staircase, truncated_geometric, unfixed_optimum
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 EPSILON = round(math.log(2), 6)
 Method = Callable[[Table, np.random.Generator], object]

@@ -8,7 +8,7 @@ import numpy as np
 
 from isotone.published.tables.scales import ScaleMechanism, patterns, row_sums
 from isotone.tables import fixed_point
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.rational_simplex import minimum
 from tests.support.tables_exact import cost, exact_optimum, shapes, solve

@@ -28,10 +28,10 @@ from isotone.tables import (
     privatize_distribution,
     staircase,
 )
-from isotone.tables.choosing import table_mechanism
-from isotone.tables.distribution.privatize import Method
-from isotone.tables.emphasis import Emphasis
+from isotone.tables.distribution import Method
 from isotone.tables.pairs import release_pair
+from isotone.tables.thresholds import Emphasis
+from isotone.tables.two_stage import table_mechanism
 from tests.laws.test_counts import gaussian_delta
 from tests.support.mechanisms import mechanisms
 from tests.support.noise_scripts import drawn_from, enumerated, measured_without_noise

@@ -23,8 +23,8 @@ from isotone.noise.choices import PLAIN_CANDIDATES, choose_segments
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares
-from isotone.tables.estimate import banded_matrices as bands
-from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap
+from isotone.tables import banded_matrices as bands
+from isotone.tables.matrices.factored import UNIT, comonotone, draw_remap
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])
 FOREST = Poset(range(8), [(1, 0), (2, 0), (3, 1), (5, 4), (6, 4), (7, 6)])

@@ -28,7 +28,7 @@ from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.pipeline import Job
 from isotone.release.result import Release
 from isotone.release.spec import Spec
-from isotone.tables.table_plan import expected_errors
+from isotone.tables.plan import expected_errors
 
 __all__ = [
     "SHEETS",

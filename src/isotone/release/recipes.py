@@ -16,7 +16,7 @@ from isotone.errors import InputError
 if TYPE_CHECKING:
     from isotone.counts import PosetMechanism
     from isotone.order import Poset
-    from isotone.tables.choosing import TableMechanism
+    from isotone.tables.two_stage import TableMechanism
 
 __all__ = [
     "rebuild_count_mechanism",
@@ -54,8 +54,7 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
 
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
     """The mechanism of a table that a recipe describes."""
-    from isotone.tables.gaussian_table import GaussianTableMechanism
-    from isotone.tables.two_stage import TwoStageMechanism
+    from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism
 
     if recipe.get("name") == GaussianTableMechanism.__name__:
         return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.tables.choosing import TableMechanism
+from isotone.tables.distribution import Counts, top_coded
 from isotone.tables.published_table import PublishedTable, Stratum
-from isotone.tables.top_coding import Counts, top_coded
+from isotone.tables.two_stage import TableMechanism
 
 __all__ = [
     "LARGEST_PAIR",

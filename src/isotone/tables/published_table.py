@@ -1,21 +1,196 @@
-"""A published table, with what its noisy parts say about each true count."""
+"""What every way to measure a table can do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from math import sqrt
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.array_types import Ints
 from isotone.privacy.checks import confidence_level
+from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.estimate.beliefs import Beliefs
-from isotone.tables.estimate.sum_intervals import from_noise
-from isotone.tables.measurement import Measurement
+from isotone.tables.posterior import Beliefs
 
-__all__ = ["PublishedTable", "Stratum"]
+__all__ = [
+    "Measurement",
+    "PublishedTable",
+    "Stratum",
+    "from_noise",
+    "reach",
+]
+
+
+class Measurement(Protocol):
+    """Noise on cumulative numbers at ``places``, and on counts up to ``upper``, and what both tell."""
+
+    @property
+    def upper(self) -> int:
+        """The largest count."""
+        ...
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The thresholds that are measured."""
+        ...
+
+    @property
+    def finer(self) -> tuple[int, ...]:
+        """The thresholds between them that were measured after a look at the first, which is a private output."""
+        ...
+
+    def with_finer(self, finer: tuple[int, ...]) -> Measurement:
+        """The same measurement with these thresholds between the first, refused if it cannot have them."""
+        ...
+
+    def measure(self, table: Ints, draws: Draws) -> tuple[Measurement, Ints, Ints]:
+        """The measurement as it was made, noisy cumulative numbers and noisy counts. Nothing else reads the table."""
+        ...
+
+    def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
+        """The histogram that both tell, and the model it comes from."""
+        ...
+
+    def seen(self, noisy: Ints) -> Ints:
+        """What a posterior is computed from."""
+        ...
+
+    def beliefs(self, probabilities: NDArray[np.float64], size: int) -> Beliefs:
+        """The posteriors of the true counts."""
+        ...
+
+    def channel(self) -> NDArray[np.float64]:
+        """The probability of every noisy count within 0..upper (clamped), given every true count."""
+        ...
+
+    def readings(self, unbiased: float) -> list[int]:
+        """What a posterior may have been computed from, given a published unbiased count, rounded to four digits."""
+        ...
+
+    def unbiased(self, noisy: Ints) -> NDArray[np.float64]:
+        """For each noisy count an estimate whose mean is the true count."""
+        ...
+
+    def errors(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far :meth:`unbiased` is from a true count, and with which probabilities.
+
+        Where no thresholds are measured it is the same for every count.
+        """
+        ...
+
+    def widest(self, many: bool) -> list[int]:
+        """True counts among which the widest :meth:`errors` are.
+
+        The sum of many is widest for the largest variances, that of a few need not be.
+        """
+        ...
+
+    @property
+    def deviation(self) -> float:
+        """The largest standard deviation of :meth:`unbiased` over all true counts, a public number."""
+        ...
+
+
+# How far a sum of unbiased noisy counts may be from the true sum.
+#
+# Noise that is the same for every count has a sum of known law, and the answer is exact. Where thresholds are measured, the noise
+# depends on the true counts, which are private: the answer is the largest over tables whose categories all have one count. Sums of
+# many categories are close to normal (docs/theory/tables-whole.md, section 9).
+
+_MANY = 10_000
+"""Categories from which on a sum with measured thresholds is taken as normal."""
+_WIDEST = {
+    True: 2e4,
+    False: 1e6,
+}  # standard deviations up to which even, and uneven, noise is summed up term by term
+_LEAST_TERM = 0.61  # with less, one noise alone is too often beyond at confidences from 0.9 to 0.932
+_FEW = 64  # categories up to which sums may have few values
+_FINE = 400  # places of a grid for a standard deviation of the sum
+
+
+def reach(parts: Sequence[tuple[Measurement, int]], confidence: float) -> float:
+    """A distance that the noise of a sum keeps with this probability.
+
+    ``parts`` are measurements, each with the number of its categories in the sum.
+
+    >>> from fractions import Fraction
+    >>> from isotone.tables.thresholds import Thresholds
+    >>> reach([(Thresholds(9, Fraction(4), (), Fraction(0)), 5)], 0.95)
+    1.0
+    """
+    return _reach(tuple((measured, number) for measured, number in parts if number), confidence)
+
+
+def from_noise(
+    unbiased: NDArray[np.float64], measured: Measurement, level: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each unbiased noisy count, the counts that its noise alone leaves possible.
+
+    They hold with this probability for every true count, whatever the others are: a count is left out only where its noise is
+    beyond its quantile.
+    """
+    far = reach([(measured, 1)], level)
+    ends = np.ceil(unbiased - far - 1e-6), np.floor(unbiased + far + 1e-6)
+    low, high = (np.clip(end, 0, measured.upper).astype(np.int64) for end in ends)
+    return low, high
+
+
+@lru_cache(maxsize=1024)
+def _reach(parts: tuple[tuple[Measurement, int], ...], confidence: float) -> float:
+    variances = [number * measured.deviation**2 for measured, number in parts]
+    total = sum(number for _, number in parts)
+    even = not any(measured.places for measured, _ in parts)
+    if not parts or sum(variances) == 0:
+        return 0.0
+    if (total > _MANY and not even) or sum(variances) > _WIDEST[even] ** 2:
+        return _normal_reach(variances, [number for _, number in parts], confidence)
+    tried = {count for measured, _ in parts for count in measured.widest(many=total > _FEW)}
+    return max(
+        _quantile([(*measured.errors(min(c, measured.upper)), n) for measured, n in parts], even, confidence)
+        for c in tried
+    )
+
+
+def _quantile(
+    laws: list[tuple[NDArray[np.float64], NDArray[np.float64], int]], even: bool, confidence: float
+) -> float:
+    """The quantile of the size of a sum of independent errors, each law taken so many times."""
+    spread = sqrt(sum(number * float(law @ errors**2) for errors, law, number in laws))
+    step = 1.0 if even else spread / _FINE
+    places = 1 << int(max(60 * spread / step, 64.0)).bit_length()
+    transform = np.ones(places // 2 + 1, np.complex128)
+    for errors, law, number in laws:
+        below = np.floor(errors / step)
+        above = law * (errors / step - below)  # shared between two places so that the mean stays
+        at = below.astype(np.int64)
+        binned = np.bincount(at % places, law - above, places) + np.bincount((at + 1) % places, above, places)
+        transform *= np.fft.rfft(binned) ** number
+    sizes = np.fft.irfft(transform, places)
+    sizes = np.append(sizes[0], sizes[1 : places // 2] + sizes[: places // 2 : -1])
+    found = int(np.searchsorted(np.cumsum(np.maximum(sizes, 0.0)), confidence - 1e-12))
+    # a grid that is not that of the noise moves each error by a step at most, some up and some down, which matters where
+    # sums have few values; and noise of different counts is not on one grid: one count more makes up for it, and half of
+    # one does not
+    total = sum(number for _, _, number in laws)
+    slack = 0.0 if even else 1.0 + step * (1 + (sqrt(total) / 2 if total <= _FEW else 1))
+    return min(found, places // 2) * step + slack
+
+
+def _normal_reach(variances: list[float], numbers: list[int], confidence: float) -> float:
+    """The quantile of a normal law with the excess kurtosis of Laplace noise, and half a step between whole numbers."""
+    from scipy.special import ndtri
+
+    z, variance = float(ndtri((1 + confidence) / 2)), sum(variances)
+    heavy = 3 * sum(each**2 / number for each, number in zip(variances, numbers, strict=True)) / variance**2
+    return sqrt(variance) * (z + max(z**3 - 3 * z, _LEAST_TERM) / 24 * heavy) + 0.5
+
+
+# A published table, with what its noisy parts say about each true count.
 
 Method = Literal["table", "noise"]
 

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from isotone.audit import audit_exact
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables import fixed_point
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 N, EPSILON = 30, 1
 Z = np.exp(-0.3 * np.arange(N)) / np.exp(-0.3 * np.arange(N)).sum()

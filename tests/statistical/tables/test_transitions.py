@@ -25,7 +25,7 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
-from isotone.tables.distribution.privatize import Method
+from isotone.tables.distribution import Method
 
 N, EACH = 6, draws(20_000, 0.25)
 EPSILON, WRONG = 0.8, 0.8 * (1 - off(0.25))

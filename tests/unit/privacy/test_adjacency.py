@@ -24,7 +24,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.adjacency import ADDING, NEIGHBOURS, REPLACING, Adjacency
 from isotone.privacy.guarantee import Guarantee, Unit
-from isotone.tables.gaussian_noise import change
+from isotone.tables.two_stage import change
 
 PAIR: Any = "pair"
 """Two units are added or removed."""

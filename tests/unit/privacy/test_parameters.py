@@ -20,7 +20,7 @@ from isotone.order import Poset
 from isotone.privacy.adjacency import NEIGHBOURS
 from isotone.release.recipes import recipe_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
-from isotone.tables.table_plan import plan as table_plan
+from isotone.tables.plan import plan as table_plan
 from isotone.tables.two_stage import TwoStageMechanism
 
 ANTICHAIN, CHAIN = Poset.antichain("abcdef"), Poset.chain("abcd")

@@ -13,7 +13,7 @@ import isotone.tables as tables
 from isotone.mechanism import HasLogDensity, HasMethod, HasTotal, Mechanism
 from isotone.noise import Simulated
 from isotone.order import Poset
-from isotone.tables.top_coding import Counts
+from isotone.tables.distribution import Counts
 
 P = Poset.chain("abc")
 COUNT_MECHANISMS: list[Mechanism[Any, NDArray[np.int64]]] = [

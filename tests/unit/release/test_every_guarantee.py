@@ -104,8 +104,8 @@ def test_a_manifest_that_guarantees_too_much_is_found_out(honest, tmp_path, part
 
 def test_a_plan_compares_gaussian_with_geometric_noise(tmp_path, monkeypatch):
     # The words need the rows, not exact errors.
-    monkeypatch.setattr("isotone.tables.table_plan._LEAST_DRAWS", 1)
-    monkeypatch.setattr("isotone.tables.table_plan._MOST_DRAWS", 1)
+    monkeypatch.setattr("isotone.tables.plan._LEAST_DRAWS", 1)
+    monkeypatch.setattr("isotone.tables.plan._MOST_DRAWS", 1)
     for contributions, says in ((1, True), (20, False)):
         folder = tmp_path / str(contributions)
         folder.mkdir()

@@ -14,8 +14,8 @@ from tests.support.forgeries import Columns, Entries, forged
 
 import isotone as iso
 from isotone.release import verify
-from isotone.tables.gaussian_noise import GaussianMeasurement
 from isotone.tables.thresholds import Thresholds
+from isotone.tables.two_stage import GaussianMeasurement
 
 SIZE = 60
 NAMES = [f"c{i}" for i in range(2 * SIZE)]

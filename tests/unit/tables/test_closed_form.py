@@ -13,10 +13,8 @@ from tests.support.tables_exact import cost, exact_optimum, shapes, solve
 
 from isotone.errors import InputError
 from isotone.tables import fixed_point, polytope, truncated_geometric
-from isotone.tables.matrices.coupling import UNIT, comonotone
-from isotone.tables.matrices.factored import FactoredMechanism
-from isotone.tables.matrices.geometric import geometric_matrix, push_through
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.factored import UNIT, FactoredMechanism, comonotone
+from isotone.tables.matrices.geometric import geometric_matrix, loss_matrix, push_through
 
 
 def convex_loss(n: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism
-from isotone.tables.emphasis import (
+from isotone.tables.matrices.geometric import geometric_matrix
+from isotone.tables.plan import scale
+from isotone.tables.thresholds import (
     POINTS,
     Design,
     checked_emphasis,
@@ -21,11 +23,10 @@ from isotone.tables.emphasis import (
     designs,
     places_apart,
     predicted_errors,
+    share_of,
+    thresholds_for,
 )
-from isotone.tables.estimate.views import cumulative_covariance, noise_precision
-from isotone.tables.matrices.geometric import geometric_matrix
-from isotone.tables.table_plan import scale
-from isotone.tables.thresholds import share_of, thresholds_for
+from isotone.tables.views import cumulative_covariance, noise_precision
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from isotone.noise.choices import OPEN
 from isotone.privacy.draws import ExactDraws
 from isotone.published.tables.scales import ScaleMechanism, levels_by_row
 from isotone.tables import fixed_point, unfixed_optimum
-from isotone.tables.matrices.coupling import UNIT, comonotone, draw_remap, single_row
-from isotone.tables.matrices.factored import FactoredMechanism
+from isotone.tables.matrices.factored import UNIT, FactoredMechanism, comonotone, draw_remap, single_row
 
 
 def exact_remap(t: FactoredMechanism) -> list[list[Fraction]]:

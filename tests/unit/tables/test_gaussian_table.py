@@ -13,11 +13,15 @@ from isotone.errors import InputError
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee, Unit
-from isotone.tables.choosing import noises, table_mechanism
-from isotone.tables.estimate.gaussian_views import DENSE, DenseSystem, GaussianViews
-from isotone.tables.gaussian_noise import change, measurement_for
-from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.two_stage import (
+    GaussianTableMechanism,
+    TwoStageMechanism,
+    change,
+    measurement_for,
+    noises,
+    table_mechanism,
+)
+from isotone.tables.views import BINNED, DenseSystem, GaussianViews
 
 WEIGHTS = [(1, 1), (Fraction(1, 10), 1), (1, Fraction(1, 10)), (0, 1)]
 
@@ -198,10 +202,10 @@ def test_estimates_beat_the_noise_and_intervals_hold():
 
 def test_a_wide_table_uses_the_direct_view_alone():
     rng = np.random.default_rng(6)
-    table = np.minimum(rng.geometric(0.02, 400), DENSE + 50)
-    made = GaussianTableMechanism(DENSE + 50, rho="0.5").simulate_in_full(table, rng)
-    gap = np.cumsum(np.bincount(made.values.view(np.ndarray), minlength=DENSE + 51))
-    assert np.abs(gap - np.cumsum(np.bincount(table, minlength=DENSE + 51))).max() < 60
+    table = np.minimum(rng.geometric(0.02, 400), BINNED + 50)
+    made = GaussianTableMechanism(BINNED + 50, rho="0.5").simulate_in_full(table, rng)
+    gap = np.cumsum(np.bincount(made.values.view(np.ndarray), minlength=BINNED + 51))
+    assert np.abs(gap - np.cumsum(np.bincount(table, minlength=BINNED + 51))).max() < 60
 
 
 def test_strata_are_measured_each_with_all_of_rho():

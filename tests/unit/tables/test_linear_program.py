@@ -14,7 +14,7 @@ from isotone.published.tables.lp import full_program, linear_program
 from isotone.published.tables.polytope import is_private
 from isotone.published.tables.scales import ScaleMechanism, ScaleProgram, best_ratio, scales
 from isotone.tables import certificate, fixed_point
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 SOLVERS = ("simplex", "interior-point", "column-generation", "auto")
 

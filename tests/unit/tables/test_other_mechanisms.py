@@ -21,9 +21,8 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
-from isotone.tables.matrices.coupling import UNIT, Remap
-from isotone.tables.matrices.factored import FactoredMechanism
-from isotone.tables.matrices.losses import is_concentrating, is_convex, is_monge, loss_matrix
+from isotone.tables.matrices.factored import UNIT, FactoredMechanism, Remap
+from isotone.tables.matrices.geometric import is_concentrating, is_convex, is_monge, loss_matrix
 
 Z = np.random.default_rng(1).dirichlet(np.ones(7))
 BLURRED = Remap(  # every row may go to either of two columns, so the loss is below epsilon

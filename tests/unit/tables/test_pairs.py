@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from isotone.privacy.draws import SeededDraws
-from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.pairs import _apportioned, _run, _transported, pair_means, simulate_pair
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism
 
 
 def columns(size: int, seed: int = 0) -> tuple[Any, Any]:

@@ -11,10 +11,10 @@ from matplotlib import pyplot as plt
 from rich.console import Console
 
 from isotone.errors import InputError
-from isotone.tables import TwoStageMechanism, table_plan
+from isotone.tables import TwoStageMechanism
+from isotone.tables import plan as table_plan
 from isotone.tables.matrices.fixed_point import fixed_point
-from isotone.tables.shapes import apportioned, families, guessed
-from isotone.tables.table_plan import TablePlan, plan
+from isotone.tables.plan import TablePlan, apportioned, families, guessed, plan
 
 SHAPES = ("uniform", "binomial", "skewed", "zero-inflated", "constant")
 

@@ -14,11 +14,16 @@ from isotone import noise
 from isotone.errors import InputError
 from isotone.privacy.calibration import sigma_squared
 from isotone.tables import Distribution, fixed_point, privatize_distribution, simulate_distribution
-from isotone.tables.distribution.haar import Haar
-from isotone.tables.distribution.histogram_strategy import Cumulative, Cyclic, HistogramStrategy, Plain
-from isotone.tables.distribution.level_counts import IntervalHierarchy
-from isotone.tables.distribution.privatize import Method
-from isotone.tables.top_coding import top_coded
+from isotone.tables.distribution import (
+    Cumulative,
+    Cyclic,
+    Haar,
+    HistogramStrategy,
+    IntervalHierarchy,
+    Method,
+    Plain,
+    top_coded,
+)
 
 PURE: tuple[Method, ...] = ("cumulative", "cyclic-laplace", "laplace", "privelet", "hierarchical")
 

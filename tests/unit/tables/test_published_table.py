@@ -11,13 +11,17 @@ import pytest
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.estimate.intervals import content, is_shortest, shortest
-from isotone.tables.estimate.sum_intervals import from_noise
-from isotone.tables.estimate.unbiased import deviation_bound, largest_deviation, unbiased
-from isotone.tables.gaussian_noise import GaussianMeasurement
-from isotone.tables.published_table import PublishedTable, Stratum
+from isotone.tables.posterior import (
+    content,
+    deviation_bound,
+    is_shortest,
+    largest_deviation,
+    shortest,
+    unbiased,
+)
+from isotone.tables.published_table import PublishedTable, Stratum, from_noise
 from isotone.tables.thresholds import SMALL, Thresholds
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.two_stage import GaussianMeasurement, TwoStageMechanism
 
 UPPER = 6
 SHARES = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.05])

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from isotone.errors import InputError
 from isotone.tables import fixed_point, unfixed_optimum
-from isotone.tables.matrices.losses import loss_matrix
+from isotone.tables.matrices.geometric import loss_matrix
 
 
 def wasserstein(p: np.ndarray, q: np.ndarray) -> float:

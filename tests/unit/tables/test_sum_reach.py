@@ -12,9 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism
-from isotone.tables.emphasis import Emphasis
-from isotone.tables.estimate.sum_intervals import reach
-from isotone.tables.thresholds import Thresholds, preset_thresholds
+from isotone.tables.published_table import reach
+from isotone.tables.thresholds import Emphasis, Thresholds, preset_thresholds
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 

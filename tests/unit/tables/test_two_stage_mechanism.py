@@ -19,9 +19,16 @@ from isotone.mechanism import Mechanism
 from isotone.noise import Simulated, UnevenLine
 from isotone.privacy.draws import SeededDraws
 from isotone.tables import TwoStageMechanism, thresholds
-from isotone.tables.emphasis import POINTS, Emphasis
 from isotone.tables.published_table import PublishedTable
-from isotone.tables.thresholds import FEW, SMALL, default_emphasis, preset_thresholds, thresholds_for
+from isotone.tables.thresholds import (
+    FEW,
+    POINTS,
+    SMALL,
+    Emphasis,
+    default_emphasis,
+    preset_thresholds,
+    thresholds_for,
+)
 
 TABLE = np.random.default_rng(0).poisson(4, 300)
 NAMES: tuple[Emphasis, ...] = tuple(POINTS)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from isotone.privacy.draws import ExactDraws
-from isotone.tables.distribution.percentile import bounds_to_choose_from, choose_upper, wanted_categories
+from isotone.tables.two_stage import bounds_to_choose_from, choose_upper, wanted_categories
 
 
 class Recorder(ExactDraws):

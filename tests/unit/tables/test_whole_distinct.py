@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from isotone.tables.estimate.distinct import few_distinct, fit_on, unsmoothed
-from isotone.tables.estimate.views import Views, noise_precision
+from isotone.tables.estimate import few_distinct, fit_on, unsmoothed
+from isotone.tables.views import Views, noise_precision
 
 
 def views_of(counts: list[int], n: int, first: float, second: float, seed: int) -> Views:

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from isotone.tables.estimate.views import (
+from isotone.tables.matrices.geometric import geometric_matrix
+from isotone.tables.views import (
     Views,
     cumulative_covariance,
     first_guess,
     noise_precision,
     unbiased_cumulative,
 )
-from isotone.tables.matrices.geometric import geometric_matrix
 
 
 def influence(n: int, epsilon: float) -> NDArray[np.float64]:

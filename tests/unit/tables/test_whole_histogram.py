@@ -10,11 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from isotone.tables.estimate import whole
-from isotone.tables.estimate.smooth import Fit
-from isotone.tables.estimate.spikes import stand_out
-from isotone.tables.estimate.views import Views, noise_precision
-from isotone.tables.estimate.whole import HistogramEstimate
+from isotone.tables import estimate as whole
+from isotone.tables.estimate import Fit, HistogramEstimate, stand_out
+from isotone.tables.views import Views, noise_precision
 
 
 def estimated(direct: Any, noisy: Any, precision: Any, rates: Any) -> HistogramEstimate:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.tables.estimate.remap import assign, cuts_of
+from isotone.tables.two_stage import assign, cuts_of
 
 
 def test_the_published_table_has_the_believed_histogram() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isotone.tables.estimate.smooth import Fit, Penalty, fit, roughness
-from isotone.tables.estimate.views import Views, first_guess, noise_precision
+from isotone.tables.estimate import Fit, Penalty, fit, roughness
 from isotone.tables.matrices.geometric import push_through
+from isotone.tables.views import Views, first_guess, noise_precision
 
 
 def dense(band: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,7 +32,7 @@ from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.reading.questions import Answers
 from isotone.reading.records import RecordSource
 from isotone.tables import TwoStageMechanism
-from isotone.tables.emphasis import Emphasis
+from isotone.tables.thresholds import Emphasis
 
 __all__ = [
     "make_isotone_column",

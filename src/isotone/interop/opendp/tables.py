@@ -16,7 +16,7 @@ from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.columns import label
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
-from isotone.tables.distribution.privatize import Method
+from isotone.tables.distribution import Method
 
 __all__ = ["make_distribution", "make_table", "table_measurement"]
 

@@ -21,9 +21,8 @@ from isotone.published.tables.scales import (
     scale_mechanism,
     single_peak,
 )
-from isotone.tables.matrices.coupling import comonotone
-from isotone.tables.matrices.geometric import push_through
-from isotone.tables.matrices.losses import Loss, loss_matrix
+from isotone.tables.matrices.factored import comonotone
+from isotone.tables.matrices.geometric import Loss, loss_matrix, push_through
 
 __all__ = [
     "NEVER",

@@ -23,15 +23,19 @@ from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.published.tables.lp import Peeled, peel
 from isotone.published.tables.scales import PeeledTerms, ScaleMechanism, require_scales, scale_mechanism
-from isotone.tables.distribution.distribution import Distribution, DistributionLike, probabilities_of
-from isotone.tables.distribution.privatize import measure_cumulative
-from isotone.tables.estimate.remap import assign, cuts_of
-from isotone.tables.estimate.views import Views, noise_precision
-from isotone.tables.estimate.whole import estimate_histogram
-from isotone.tables.matrices.coupling import comonotone, draw_remap
-from isotone.tables.matrices.geometric import push_through
-from isotone.tables.matrices.losses import Loss, loss_rows
-from isotone.tables.top_coding import Counts, top_coded
+from isotone.tables.distribution import (
+    Counts,
+    Distribution,
+    DistributionLike,
+    measure_cumulative,
+    probabilities_of,
+    top_coded,
+)
+from isotone.tables.estimate import estimate_histogram
+from isotone.tables.matrices.factored import comonotone, draw_remap
+from isotone.tables.matrices.geometric import Loss, loss_rows, push_through
+from isotone.tables.two_stage import assign, cuts_of
+from isotone.tables.views import Views, noise_precision
 
 __all__ = [
     "PUBLISHED",

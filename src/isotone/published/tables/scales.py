@@ -20,10 +20,10 @@ from isotone.noise.brackets import powers_of_exp
 from isotone.noise.choices import OPEN, locate
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Unit
-from isotone.tables.distribution.distribution import DistributionLike
+from isotone.tables.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
-from isotone.tables.matrices.coupling import Remap, draw_remap, single_row, weighted_sums
-from isotone.tables.matrices.losses import Loss, loss_rows
+from isotone.tables.matrices.factored import Remap, draw_remap, single_row, weighted_sums
+from isotone.tables.matrices.geometric import Loss, loss_rows
 
 __all__ = [
     "ListedTerms",

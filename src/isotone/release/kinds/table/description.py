@@ -34,13 +34,11 @@ from isotone.release.kinds.parameters import public_names
 from isotone.release.manifest import Manifest
 from isotone.release.order_files import read_categories, read_column
 from isotone.release.recipes import recipe_of
-from isotone.tables.choosing import TableMechanism, table_mechanism
-from isotone.tables.emphasis import POINTS, Emphasis
-from isotone.tables.gaussian_table import GaussianTableMechanism
 from isotone.tables.pairs import LARGEST_PAIR, release_pair
+from isotone.tables.plan import Shape
 from isotone.tables.published_table import PublishedTable
-from isotone.tables.shapes import Shape
-from isotone.tables.thresholds import SMALL, default_emphasis
+from isotone.tables.thresholds import POINTS, SMALL, Emphasis, default_emphasis
+from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, table_mechanism
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -325,7 +323,7 @@ class Table(Description):
 
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Mechanisms compared on a table of the guessed shape, by default a skewed one."""
-        from isotone.tables.table_plan import plan
+        from isotone.tables.plan import plan
 
         mechanism = self.mechanism(guarantee)
         return plan(

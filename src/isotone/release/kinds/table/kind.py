@@ -17,15 +17,11 @@ from isotone.release.kinds.table.report import TablePage
 from isotone.release.manifest import Manifest, guarantee_from
 from isotone.release.recipes import rebuild_table_mechanism, recipe_of
 from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
-from isotone.tables.choosing import TableMechanism
-from isotone.tables.estimate.intervals import content, is_shortest, shortest
-from isotone.tables.estimate.remap import cuts_of
-from isotone.tables.estimate.sum_intervals import from_noise
-from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.measurement import Measurement
 from isotone.tables.pairs import is_matched, pair_means
+from isotone.tables.posterior import content, is_shortest, shortest
+from isotone.tables.published_table import Measurement, from_noise
 from isotone.tables.thresholds import SMALL
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport

@@ -17,9 +17,8 @@ from isotone.privacy.checks import confidence_level, shown
 from isotone.release.kinds.reader import Reader
 from isotone.release.recipes import rebuild_table_mechanism
 from isotone.release.writing.column_texts import Columns
-from isotone.tables.choosing import TableMechanism
-from isotone.tables.estimate.sum_intervals import reach
-from isotone.tables.measurement import Measurement
+from isotone.tables.published_table import Measurement, reach
+from isotone.tables.two_stage import TableMechanism
 
 __all__ = ["TableReader", "measured_again", "sum_of", "sums_of"]
 

@@ -1,7 +1,4 @@
-"""Plan a table before any data is read.
-
-Both errors of every mechanism, for a guessed shape or a public prior.
-"""
+"""Guesses at the shape of a distribution of counts, for planning before any data is read."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +17,140 @@ from isotone.mechanism import Mechanism, Progress, no_progress
 from isotone.planning.plan import Column, Plan, Row
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import largest_pure
-from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.checks import Number, one_of, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit, budget_of
-from isotone.tables.choosing import noises
-from isotone.tables.distribution.distribution import DistributionLike
-from isotone.tables.emphasis import POINTS, predicted_errors
-from isotone.tables.estimate.banded_matrices import many_systems
-from isotone.tables.gaussian_table import GaussianTableMechanism
-from isotone.tables.matrices.fixed_point import truncated_geometric
-from isotone.tables.shapes import Shape, apportioned, families, guessed
-from isotone.tables.thresholds import SMALL, Thresholds, share_of, thresholds_for
-from isotone.tables.top_coding import Counts
-from isotone.tables.trade_off import TradeOff, trade_off
-from isotone.tables.two_stage import TwoStageMechanism
+from isotone.tables.banded_matrices import many_systems
+from isotone.tables.distribution import Counts, DistributionLike, probabilities_of
+from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
+from isotone.tables.thresholds import POINTS, SMALL, Thresholds, predicted_errors, share_of, thresholds_for
+from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism, noises
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ScalePoint", "TablePlan", "TableRow", "TradeOff", "expected_errors", "plan", "scale"]
+__all__ = [
+    "ScalePoint",
+    "Shape",
+    "TablePlan",
+    "TableRow",
+    "TradeOff",
+    "apportioned",
+    "expected_errors",
+    "families",
+    "guessed",
+    "plan",
+    "scale",
+    "trade_off",
+]
+
+
+Shape = Literal["uniform", "binomial", "skewed", "zero-inflated", "constant"]
+
+
+def guessed(shape: Shape | DistributionLike, upper: int | None) -> NDArray[np.float64]:
+    """The probabilities of the counts ``0..upper`` for a named shape, or those of a public prior.
+
+    ``uniform``; ``binomial``: a bell about the middle; ``skewed``: falls geometrically, with a fifth of the
+    range as its mean; ``zero-inflated``: half of the categories at 0, the others skewed; ``constant``: all
+    categories at the middle.
+
+    >>> guessed("zero-inflated", upper=2).round(3)
+    array([0.908, 0.077, 0.015])
+    """
+    if not isinstance(shape, str):
+        p = probabilities_of(shape, "shape")
+        if upper is not None and len(p) != whole_number(upper, "upper", least=0) + 1:
+            raise InputError(f"shape has {len(p)} probabilities, but the counts 0..{upper} need {upper + 1}.")
+        return p
+    name = one_of(shape, "shape", get_args(Shape))
+    if upper is None:
+        raise InputError(f"upper, the largest count, is needed with the shape {shape!r}.")
+    n = whole_number(upper, "upper", least=0) + 1
+    counts = np.arange(n)
+    if name == "uniform":
+        weights = np.ones(n)
+    elif name == "binomial":
+        from scipy.stats import binom
+
+        weights = np.asarray(binom.pmf(counts, n - 1, 0.5))
+    elif name == "constant":
+        weights = np.asarray(counts == n // 2, np.float64)
+    else:
+        weights = np.exp(-counts / max(n / 5, 0.5))
+        if name == "zero-inflated":
+            weights = 0.5 * weights / weights.sum() + 0.5 * (counts == 0)
+    return weights / weights.sum()
+
+
+def families(n: int) -> dict[str, NDArray[np.float64]]:
+    """Probabilities of the counts ``0..n-1`` for eight shapes like those the release is judged on. None was used to tune it.
+
+    A guess is wrong by some amount; the range of errors over these says by how much a plan may be.
+
+    >>> [name for name, p in families(40).items() if p[0] > 0.4]
+    ['half empty', 'power law', 'nearly all zero']
+    """
+    counts = np.arange(n)
+    x = (counts + 0.5) / n
+    first = counts == 0
+    bells = ((0.5, 0.11, 0.03), (0.35, 0.41, 0.07), (0.15, 0.82, 0.045))
+    weights = {
+        "half empty": np.exp(-7 * x) / np.sum(np.exp(-7 * x)) + first,
+        "u-shaped": x**-0.6 * (1 - x) ** -0.4,
+        "power law": (counts + 1.0) ** -1.7,
+        "triangle": np.where(x < 1 / 7, 7 * x, 7 / 6 * (1 - x)),
+        "three bells": sum(share / wide * np.exp(-(((x - at) / wide) ** 2) / 2) for share, at, wide in bells),
+        "stairs": np.array([0.55, 0.3, 0.1, 0.05])[np.minimum((4 * x).astype(int), 3)],
+        "heaps of five": np.exp(-2 * np.log(3 * x) ** 2) / x * np.where(counts % 5 == 0, 1 + 10 / 3, 1.0),
+        "nearly all zero": np.exp(-2.5 * counts),
+    }
+    return {name: np.asarray(each / np.sum(each), np.float64) for name, each in weights.items()}
+
+
+def apportioned(probabilities: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    """A table of ``size`` categories whose distribution is as near to ``probabilities`` as whole numbers are.
+
+    >>> apportioned(np.array([0.5, 0.3, 0.2]), 4)
+    array([0, 0, 1, 2])
+    """
+    ends = np.floor(np.cumsum(probabilities) * size + 0.5).astype(np.int64)
+    ends[-1] = size
+    return np.repeat(np.arange(len(probabilities)), np.diff(ends, prepend=0))
+
+
+# Count error against distribution error, if the distribution is known.
+
+_PRICES = (0.0, *(float(price) for price in np.geomspace(0.01, 2.0, 24)))
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """Count error against distribution error along the price of the second.
+
+    In closed form, row by row.
+
+    Entry ``i`` belongs to the mechanism with the least ``count error + price[i]·W1`` among all ε-DP matrices
+    (docs/theory/tables.md, section 4): price 0 is the least count error, a large price the fixed point.
+    """
+
+    price: NDArray[np.float64]
+    count_error: NDArray[np.float64]
+    wasserstein: NDArray[np.float64]
+
+
+def trade_off(z: NDArray[np.float64], step: Fraction) -> TradeOff:
+    """The curve for one ε per step, when the distribution is ``z`` and known."""
+    points: list[tuple[float, float]] = []
+    for price in _PRICES:
+        t = fixed_point(z, step, price=price)
+        points.append((t.count_error(z), float(np.abs(np.cumsum(t.output(z) - z)).sum())))
+    count_error, wasserstein = np.array(points).T
+    return TradeOff(np.array(_PRICES), count_error, wasserstein)
+
+
+# Plan a table before any data is read.
+#
+# Both errors of every mechanism, for a guessed shape or a public prior.
 
 _SCALE = tuple(Fraction(hundredths, 100) for hundredths in (0, 2, 5, 10, 20, 30, 50, 70, 85, 100))
 

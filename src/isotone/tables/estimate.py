@@ -1,0 +1,560 @@
+"""The most plausible histogram that scatters about a smooth intensity.
+
+Its evidence is computed too.
+
+The model (docs/theory/tables-whole.md, section 3): log-intensities ``θ`` with small differences, a histogram
+``η`` that scatters about ``exp(θ)`` with ``dispersion`` times the variance of a Poisson count, and the two
+noisy views of its cumulative sums. The joint mode is found by Newton steps on ``(θ, u, F)`` interleaved, where
+``u`` stands for ``covariance⁻¹·(F - indirect)``: a quasi-definite matrix of seven diagonals, so a step is O(n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import lgamma, log, pi
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.tables import banded_matrices as bands
+from isotone.tables.views import DenseSystem, DirectViews, GaussianViews, Views
+
+__all__ = [
+    "Fit",
+    "HistogramEstimate",
+    "Penalty",
+    "estimate_histogram",
+    "few_distinct",
+    "fit",
+    "fit_on",
+    "roughness",
+    "stand_out",
+    "unsmoothed",
+]
+
+
+_END = 3.0  # the standard deviation of the first and the last difference: zero or top inflation
+_TILT = 0.5  # of the mean slope of the log-intensity, for second differences only
+_SMOOTHEST = 1e-4  # of a difference: beyond it systems of long tables would be hard to solve
+_FLOOR = -25.0  # of a log-intensity: exp(-25) categories are none
+_LEAST = 1e-12  # categories on a count
+_STEPS = 40
+_SETTLED = 1e-3  # a gain in log-plausibility that is not worth another step
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """The penalty ``½·θᵀ·R·θ``.
+
+    The bands of ``R`` and the log-determinant of ``R`` on vectors with ``θ[0] = 0``.
+    """
+
+    band: NDArray[np.float64]
+    log_determinant: float
+
+
+def roughness(n: int, order: int, scale: float, falling: bool = False) -> Penalty:
+    """The penalty for normal differences of ``order`` 1 or 2.
+
+    Their standard deviation is ``scale``, or ``scale/(1 + t)`` from count ``t`` on if it is falling, as where a distribution
+    is smooth in the logarithm of the count. The end ones are free.
+    """
+    band = np.zeros((3, n))
+    spread = np.full(n - order, scale)
+    if falling:
+        spread = np.maximum(spread / np.arange(1, n - order + 1), _SMOOTHEST)
+    spread[[0, -1]] = np.maximum(spread[[0, -1]], _END)
+    _add_squares(band, np.array([-1.0, 1.0] if order == 1 else [1.0, -2.0, 1.0]), spread)
+    if order == 2:
+        _add_squares(band, np.array([-1.0, 1.0]), np.full(n - 1, _TILT * np.sqrt(n - 1)))
+    return Penalty(band, bands.factor(np.ascontiguousarray(band[:, 1:])).log_determinant)
+
+
+def _add_squares(
+    band: NDArray[np.float64], stencil: NDArray[np.float64], spread: NDArray[np.float64]
+) -> None:
+    for a in range(len(stencil)):
+        for c in range(a, len(stencil)):
+            band[c - a, a : a + len(spread)] += stencil[a] * stencil[c] / spread**2
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The mode of one model, and its evidence, the log-plausibility of the views under the model (Laplace)."""
+
+    logs: NDArray[np.float64]
+    histogram: NDArray[np.float64]
+    evidence: float
+
+    @classmethod
+    def start(cls, histogram: NDArray[np.float64]) -> Fit:
+        """A first guess from which to step."""
+        return cls(np.log(histogram), histogram, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class _SmoothPoint:
+    """A point of the model.
+
+    Intensities, histogram, its cumulative sums, minus log-plausibility, gradient.
+    """
+
+    logs: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+    histogram: NDArray[np.float64]
+    value: float
+    slope: NDArray[np.float64]  # interleaved (θ, u, F)
+
+
+def fit(views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], start: Fit) -> Fit:
+    """The joint mode of intensity and histogram, by damped Newton steps from ``start``.
+
+    ``dispersion`` has an entry for each count.
+    """
+    state = _evaluate(views, penalty, dispersion, start.logs, start.histogram)
+    for _ in range(_STEPS):
+        system = _system(views, penalty, dispersion, state)
+        move = system.solve(-state.slope)
+        after, length = _line_search(views, penalty, dispersion, state, move)
+        gain, state = state.value - after.value, after
+        if gain < _SETTLED and (length > 0.5 or gain <= 0):
+            break
+    system = _system(views, penalty, dispersion, state)
+    # the scatter of the histogram is normal about its mode; its normalising factor is what the curvature has
+    scatter = np.sum(np.log(np.minimum(state.histogram, state.intensity) * dispersion))
+    evidence = -state.value - 0.5 * (system.log_determinant - penalty.log_determinant + float(scatter))
+    return Fit(state.logs, state.histogram, evidence)
+
+
+def _evaluate(
+    views: Views | GaussianViews,
+    penalty: Penalty,
+    dispersion: NDArray[np.float64],
+    logs: NDArray[np.float64],
+    histogram: NDArray[np.float64],
+) -> _SmoothPoint:
+    intensity = np.exp(logs)
+    misfit, pull = views.misfit(np.cumsum(histogram)[:-1])
+    bent = bands.multiply(penalty.band, logs)
+    ratio = np.log(histogram) - logs
+    scatter = float(np.sum((histogram * ratio - histogram + intensity) / dispersion))
+    slope = np.zeros(3 * len(logs) - 2)
+    slope[0::3] = (intensity - histogram) / dispersion + bent
+    tilt = ratio / dispersion
+    slope[2::3] = pull - (tilt[1:] - tilt[:-1])
+    return _SmoothPoint(logs, intensity, histogram, misfit + scatter + 0.5 * float(logs @ bent), slope)
+
+
+def _system(
+    views: Views | GaussianViews, penalty: Penalty, dispersion: NDArray[np.float64], state: _SmoothPoint
+) -> bands.Factor | DenseSystem:
+    """The factored second derivatives, in bands where the views allow it."""
+    if isinstance(views, GaussianViews):
+        hold = 1 / (dispersion * np.minimum(state.histogram, state.intensity))
+        return DenseSystem(views, penalty.band, dispersion, state.intensity, hold)
+    return bands.factor(_curvature(views, penalty, dispersion, state))
+
+
+def _curvature(
+    views: Views, penalty: Penalty, dispersion: NDArray[np.float64], state: _SmoothPoint
+) -> NDArray[np.float64]:
+    """The second derivatives, as bands over θ_0, u_0, F_0, θ_1, ….
+
+    They are made convex where a count tops its intensity.
+    """
+    n = len(state.logs)
+    hold = 1 / (dispersion * np.minimum(state.histogram, state.intensity))
+    matrix = np.zeros((7, 3 * n - 2))
+    theta, dual, total = matrix[:, 0::3], matrix[:, 1::3], matrix[:, 2::3]
+    theta[0] = state.intensity / dispersion + penalty.band[0]
+    theta[3, :-1] = penalty.band[1, :-1]
+    theta[6, :-2] = penalty.band[2, :-2]
+    theta[2, :-1] = -1 / dispersion[:-1]  # θ_i pulls η_i = F_i - F_{i-1}
+    total[1] = 1 / dispersion[1:]
+    dual[0] = -views.covariance[0]
+    dual[3] = -views.covariance[1]
+    dual[1] = 1.0
+    total[0] = views.precision + hold[:-1] + hold[1:]
+    total[3, :-1] = -hold[1:-1]
+    return matrix
+
+
+def _line_search(
+    views: Views | GaussianViews,
+    penalty: Penalty,
+    dispersion: NDArray[np.float64],
+    state: _SmoothPoint,
+    move: NDArray[np.float64],
+) -> tuple[_SmoothPoint, float]:
+    """The first point along ``move`` that is no worse.
+
+    The start itself if rounding hides every gain.
+    """
+    bend, rise = move[0::3], np.empty(len(state.histogram))
+    rise[:-1], rise[-1] = move[2::3], 0.0  # differences of the cumulative numbers, from 0 to 0
+    rise[1:] -= move[2::3]
+    length = min(1.0, 3.0 / max(float(np.max(np.abs(bend))), 3.0))
+    falling = rise < 0
+    if np.any(falling):  # stay inside: every bin keeps a tenth of what it has
+        length = min(length, 0.9 * float(np.min(-state.histogram[falling] / rise[falling])))
+    for _ in range(12):
+        logs = np.maximum(state.logs + length * bend, _FLOOR)
+        histogram = np.maximum(state.histogram + length * rise, _LEAST)
+        after = _evaluate(views, penalty, dispersion, logs, histogram)
+        if after.value <= state.value:
+            return after, length
+        length *= 0.4
+    return replace(state), 0.0
+
+
+# The model of a table with few distinct counts.
+#
+# Which counts, how many categories each, and the evidence.
+#
+# The model (docs/theory/tables-whole.md, section 4): ``d`` of the ``n`` counts occur, any ``d`` equally likely,
+# and the categories are spread over them uniformly. Counts that do not occur are empty exactly, which no smooth
+# model can say. The support is found by backward elimination: fit, drop the counts with
+# the least evidence, fit again. The most plausible support on the way is kept.
+
+_EMPTY = 1e6  # the precision with which an absent count is held at 0
+
+
+def few_distinct(views: Views) -> Fit:
+    """The most plausible support on the way from all counts to one, and the histogram on it."""
+    n = len(views.direct) + 1
+    support = np.ones(n, dtype=bool)
+    best: Fit | None = None
+    while True:
+        histogram, spread, fitted = fit_on(views, support)
+        if np.all(histogram[support] > 0) and (best is None or fitted.evidence > best.evidence):
+            best = fitted
+        size = int(np.sum(support))
+        if size == 1:
+            break
+        support = _without_weakest(support, histogram, spread)
+    assert best is not None  # a single count always has all categories
+    return best
+
+
+def unsmoothed(views: Views) -> NDArray[np.float64]:
+    """The histogram that both views tell by themselves: least squares without negative bins and without any model.
+
+    Bins that come out negative are held at 0, and the others are fitted again, until none is negative.
+    """
+    support = np.ones(len(views.direct) + 1, np.bool_)
+    while True:
+        histogram, _, _ = fit_on(views, support)
+        if np.all(histogram[support] > 0) or np.sum(support) == 1:
+            return histogram
+        support &= histogram > 0
+
+
+def _without_weakest(
+    support: NDArray[np.bool_], histogram: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Drop the count with the least evidence for it.
+
+    Of long supports, a few are dropped at once.
+    """
+    where = np.flatnonzero(support)
+    strength = histogram[where] / spread[where]
+    weak = int(np.sum(strength < 1.0))
+    drop = where[np.argsort(strength, kind="stable")[: max(1, weak // 10, len(where) // 40)]]
+    rest = support.copy()
+    rest[drop] = False
+    return rest
+
+
+def fit_on(views: Views, support: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64], Fit]:
+    """Generalised least squares with all counts off the support empty.
+
+    Returns the histogram, its spread and the fit.
+    """
+    from scipy.special import log_ndtr
+
+    n, size = len(support), int(np.sum(support))
+    hold = np.where(support, 0.0, _EMPTY)
+    matrix = np.zeros((3, 2 * (n - 1)))
+    dual, total = matrix[:, 0::2], matrix[:, 1::2]
+    dual[0], dual[2], dual[1] = -views.covariance[0], -views.covariance[1], 1.0
+    total[0] = views.precision + hold[:-1] + hold[1:]
+    total[2, :-1] = -hold[1:-1]
+    right = np.zeros(2 * (n - 1))
+    right[0::2] = views.indirect
+    right[1::2] = views.precision * views.direct
+    right[-1] += hold[-1] * views.size
+    system = bands.factor(matrix)
+    cumulative = system.solve(right)[1::2]
+    inverse = system.inverse()
+    variance = np.maximum(inverse[0, 1::2], 0.0)
+    between = np.zeros(n)
+    between[1:-1] = -2 * inverse[2, 1:-2:2]
+    spread = np.sqrt(np.maximum(np.append(variance, 0) + np.append(0, variance) + between, 1e-12))
+    histogram = np.diff(cumulative, prepend=0.0, append=float(views.size))
+    histogram[~support] = 0.0
+    histogram *= views.size / max(float(np.sum(histogram)), 1e-300)
+    misfit, _ = views.misfit(np.cumsum(histogram)[:-1])
+    held = (n - size) * log(_EMPTY)
+    evidence = (
+        -misfit
+        - 0.5 * (system.log_determinant - held)
+        + 0.5 * (size - 1) * log(2 * pi)
+        + float(np.sum(log_ndtr(histogram[support] / spread[support])))  # the part with no negative bin
+        + lgamma(size)
+        - size * log(max(views.size, 1))  # once for N itself, which the smooth models explain too
+        - log(size * (size + 1))
+        - (lgamma(n + 1) - lgamma(size + 1) - lgamma(n - size + 1))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(histogram)
+    return histogram, spread, Fit(logs, histogram, evidence)
+
+
+# Counts that stand out from a smooth ground, as round numbers do where people estimate.
+
+_AROUND = 7
+_FAR = 3.5
+
+
+def stand_out(views: Views) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """The counts that stand out, and the median around each.
+
+    A count stands out if it differs from the median of the seven around it, the ground, by more than 3.5
+    standard deviations.
+
+    The deviation is that of least squares without any model, and of Poisson scatter about the median. A
+    proposal only: whether a model with these spikes is better, its evidence tells
+    (docs/theory/tables-whole.md, section 3).
+    """
+    from scipy.ndimage import median_filter
+
+    n = len(views.direct) + 1
+    histogram, spread, _ = fit_on(views, np.ones(n, np.bool_))
+    ground = np.maximum(median_filter(histogram, _AROUND, mode="nearest"), 0.0)
+    far = np.abs(histogram - ground) > _FAR * np.sqrt(spread**2 + ground + 1)
+    return np.asarray(far), np.asarray(ground, np.float64)
+
+
+# The histogram of a table from both noisy measurements, by a mixture of models weighted by their evidence.
+#
+# Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
+# scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few
+# distinct counts. The error of the view through the table depends on the histogram itself, so everything is
+# done twice. Only private outputs and public numbers enter: all of this is post-processing.
+
+_FAINT = 0.5  # categories on a count, at least, when the error of a view is judged
+_TELLING = (
+    400.0  # categories times the cube of ε (at most 1), at least, before counts may be said to be absent
+)
+Shapes = tuple[tuple[int, float, bool], ...]
+"""Order of differences, their scale, and whether it falls as counts grow."""
+
+_ROUGH: Shapes = ((1, 5.0, False), (1, 1.0, False))
+_BENDING: Shapes = tuple((2, scale, False) for scale in (2.0, 0.6, 0.2, 0.06, 0.02, 0.005))
+_LONG: Shapes = tuple((2, scale, False) for scale in (0.0015, 0.0004, 0.0001))  # for more than 100 counts
+_LEVEL: Shapes = tuple((1, scale, False) for scale in (0.2, 0.05, 0.01))
+_FALLING: Shapes = tuple((2, scale, True) for scale in (2.0, 0.6, 0.2, 0.06))
+_DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_FREE = 1.0  # the scale of first differences from which on the intensity may jump anywhere
+_SCATTERED = 30.0  # the dispersion from which on the histogram may jump anywhere
+_BY_ITSELF = 2 / 3  # of the histogram of such a table, what is taken from a fit without any model
+_BARE = 0.05  # at most this share of the categories outside the spikes: nearly all mass is in spikes
+_SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
+
+
+class HistogramEstimate(NamedTuple):
+    """A histogram, and the model it comes from, in words."""
+
+    histogram: NDArray[np.float64]
+    model: str
+
+
+@dataclass(frozen=True, eq=False)
+class _FittedModel:
+    shape: int
+    dispersion: int
+    fit: Fit
+    evidence: float
+
+
+class _ModelSearch:
+    """Search for the smooth model with the largest evidence.
+
+    Coordinate ascent over a grid of shapes and dispersions.
+    """
+
+    def __init__(
+        self,
+        views: Views | GaussianViews,
+        shapes: Shapes,
+        spikes: NDArray[np.bool_] | None = None,
+    ) -> None:
+        n = len(views.believed)
+        self.views = views
+        self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
+        self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
+        self.seen: dict[tuple[int, int], _FittedModel] = {}
+
+    def at(self, shape: int, dispersion: int, start: Fit) -> _FittedModel:
+        """One model, fitted from ``start`` unless it has been before."""
+        if (shape, dispersion) not in self.seen:
+            over = _DISPERSIONS[dispersion]
+            free = np.where(self.spikes, max(over, _SPIKE), over)
+            found = fit(self.views, self.penalties[shape], free, start)
+            # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
+            doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
+            candidate = _FittedModel(shape, dispersion, found, found.evidence - doubt)
+            self.seen[shape, dispersion] = candidate
+        return self.seen[shape, dispersion]
+
+    def best(self, start: Fit) -> _FittedModel:
+        """Search from scratch.
+
+        Every shape, each from the one before. Then climb, and try every shape once more.
+        """
+        top = self._climb(self._along_shapes(0, start))
+        if top.dispersion > 0:
+            top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
+        return top
+
+    def from_previous(self, previous: _FittedModel) -> _FittedModel:
+        """From the model that was best under a first idea of the errors."""
+        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
+
+    def blended(self, top: _FittedModel) -> _FittedModel:
+        """The best model, with the mean of the histograms of all that were tried, each as likely as its evidence says.
+
+        Every shape is tried once more. Large tables leave one model; small ones leave several, and none of them is certain.
+        """
+        top = max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence)
+        tried = list(self.seen.values())
+        weights = np.exp(np.nan_to_num([each.evidence - top.evidence for each in tried], nan=-np.inf))
+        histogram = weights @ np.array([each.fit.histogram for each in tried]) / np.sum(weights)
+        return replace(top, fit=replace(top.fit, histogram=histogram))
+
+    def _along_shapes(self, dispersion: int, start: Fit) -> _FittedModel:
+        found: list[_FittedModel] = []
+        for shape in range(len(self.penalties)):
+            found.append(self.at(shape, dispersion, start))
+            start = found[-1].fit
+        return max(found, key=_evidence)
+
+    def _climb(self, top: _FittedModel) -> _FittedModel:
+        while True:
+            around = [(top.shape, top.dispersion + d) for d in (-1, 1, 2)]
+            around += [(top.shape + s, top.dispersion) for s in (-1, 1)]
+            inside = [
+                (s, d) for s, d in around if 0 <= s < len(self.penalties) and 0 <= d < len(_DISPERSIONS)
+            ]
+            rival = max((self.at(s, d, top.fit) for s, d in inside), key=_evidence)
+            if rival.evidence <= top.evidence:
+                return top
+            top = rival
+
+
+def _evidence(candidate: _FittedModel) -> float:
+    return candidate.evidence
+
+
+def _surprise(spikes: NDArray[np.bool_]) -> float:
+    """Minus the log-probability of exactly these spikes.
+
+    Their number is uniform, and then their places.
+    """
+    n, some = len(spikes), int(np.sum(spikes))
+    if some == 0:
+        return 0.0
+    return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)
+
+
+def _shapes(n: int) -> Shapes:
+    """All shapes for ``n`` counts, from rough to smooth.
+
+    Neighbours in the list are alike, but for the last ones, which fall.
+    """
+    shapes = _ROUGH + _BENDING + (_LONG if n > 100 else ()) + _LEVEL + _FALLING
+    return tuple(shape for shape in shapes if n > shape[0])
+
+
+def estimate_histogram(views: Views | GaussianViews) -> HistogramEstimate:
+    """The histogram of a table of at least two counts and at least one category.
+
+    By all models whose features the noise of the views leaves to be seen. Gaussian noise blurs spikes and gaps beyond recognition.
+    """
+    shapes = _shapes(len(views.believed))
+    smooth = _ModelSearch(views, shapes).best(Fit.start(views.believed))
+    distinct = _few_distinct(views)
+    chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
+    views = views.given(np.maximum(chosen.histogram, _FAINT))
+    smooth = _blended(views, shapes, smooth)
+    distinct = _few_distinct(views)
+    spikes, spiked = _with_spikes(views, shapes, smooth.fit)
+    if distinct and distinct.evidence > smooth.evidence and _bare(spikes, spiked):
+        spiked = None  # if nearly all mass is in spikes, prefer the few-distinct-counts model
+    words = _in_words(shapes, smooth)
+    if spiked and spiked.evidence > smooth.evidence:
+        smooth, words = spiked, f"{_in_words(shapes, spiked)}, spikes {int(np.sum(spikes))}"
+    if distinct and distinct.evidence > smooth.evidence:
+        number = int(np.sum(distinct.histogram > 0))
+        return _told(distinct.histogram, views.size, f"{number} distinct count" + "s" * (number > 1))
+    if smooth is not spiked and _rough(shapes, smooth) and type(views) is Views and views.complete:
+        words += ", mixed with a fit without a model"
+        by_itself = unsmoothed(views)
+        return _told((1 - _BY_ITSELF) * smooth.fit.histogram + _BY_ITSELF * by_itself, views.size, words)
+    return _told(smooth.fit.histogram, views.size, words)
+
+
+def _rough(shapes: Shapes, chosen: _FittedModel) -> bool:
+    """Whether the best model is one that lets a histogram jump anywhere, as that of a comb does."""
+    order, scale, _ = shapes[chosen.shape]
+    return (order == 1 and scale >= _FREE) or _DISPERSIONS[chosen.dispersion] >= _SCATTERED
+
+
+def _few_distinct(views: Views | GaussianViews) -> Fit | None:
+    """The model of few distinct counts, where there are categories enough to say that all others are absent."""
+    if isinstance(views, GaussianViews):
+        return None
+    telling = views.size * min(float(np.max(views.rates)), 1.0) ** 3 >= _TELLING
+    return few_distinct(views) if telling else None
+
+
+def _with_spikes(
+    views: Views | GaussianViews, shapes: Shapes, smooth: Fit
+) -> tuple[NDArray[np.bool_], _FittedModel | None]:
+    """The counts that may be spikes, and the best model in which they are.
+
+    The model is None if there are none.
+    """
+    if isinstance(views, (GaussianViews, DirectViews)):
+        return np.zeros(len(views.believed), np.bool_), None
+    spikes, ground = stand_out(views)
+    if not 0 < np.sum(spikes) < len(spikes) / 2:
+        return spikes, None
+    logs = np.log(np.maximum(ground, _FAINT))
+    start = replace(smooth, logs=logs)
+    search = _ModelSearch(views, shapes, spikes)
+    return spikes, search.blended(search.best(start))
+
+
+def _blended(views: Views | GaussianViews, shapes: Shapes, previous: _FittedModel) -> _FittedModel:
+    """The smooth models under better errors, from the one that was best under the first idea of them."""
+    search = _ModelSearch(views, shapes)
+    return search.blended(search.from_previous(previous))
+
+
+def _bare(spikes: NDArray[np.bool_], spiked: _FittedModel | None) -> bool:
+    """Whether next to nothing is left between the spikes."""
+    return spiked is not None and bool(
+        np.sum(spiked.fit.histogram[~spikes]) < _BARE * np.sum(spiked.fit.histogram)
+    )
+
+
+def _in_words(shapes: Shapes, chosen: _FittedModel) -> str:
+    order, scale, falling = shapes[chosen.shape]
+    scaled = f"{scale:g}" + " that falls" * falling
+    return f"differences of order {order} and scale {scaled}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
+
+
+def _told(histogram: NDArray[np.float64], size: int, model: str) -> HistogramEstimate:
+    return HistogramEstimate(histogram * (size / float(np.sum(histogram))), model)
