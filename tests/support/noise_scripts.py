@@ -227,13 +227,18 @@ class _Walk:
         if self.mass < self.floor:
             raise _LeftOutError(self.mass)
 
-    def script(self) -> dict[str, Any]:
+    def script(self, *, tossed: bool = False) -> dict[str, Any]:
         def each(options: Callable[..., Options]) -> Any:
             def drawn(*law: Any) -> Any:
                 *numbers, size = law
                 return np.array([self.choose(options(*numbers)) for _ in range(size)], np.int64)
 
             return drawn
+
+        def both(rate: Fraction, multiples: Any) -> Any:
+            chances = [math.exp(-float(rate) * int(m)) for m in multiples]
+            sides = [sorted([(True, p), (False, 1 - p)], key=lambda side: -side[1]) for p in chances]
+            return np.array([self.choose([side for side in two if side[1]]) for two in sides], np.bool_)
 
         def coins(rate: Fraction, multiples: Any) -> Any:
             assert np.size(multiples) == 1, "one try at a time is walked"
@@ -276,7 +281,7 @@ class _Walk:
             "geometrics": each(lambda rate: _one_sided(float(rate))),
             "lazy_geometrics": each(lambda rate: _one_sided(float(rate))),
             "geometric_sums": each(lambda rate, terms: _one_sided(float(rate), terms)),
-            "bernoulli_exps": coins,
+            "bernoulli_exps": both if tossed else coins,
             "shuffle": shuffled,
             "choose_integer": weighed,
             "random_belows": below,
@@ -295,8 +300,11 @@ class EnumeratedLaw:
     total: float = 0.0
 
 
-def enumerated(run: Callable[[], Any], floor: float = 1e-6) -> EnumeratedLaw:
-    """The law of what a release gives, by all paths of at least so much probability."""
+def enumerated(run: Callable[[], Any], floor: float = 1e-6, *, tossed: bool = False) -> EnumeratedLaw:
+    """The law of what a release gives, by all paths of at least so much probability.
+
+    Coins are those of rejected tries, unless they are ``tossed``: then both sides are walked, and words decide nothing.
+    """
     law, waiting = EnumeratedLaw(), [list[int]()]
     with pytest.MonkeyPatch.context() as patch:
         # one try at a time, leaf after leaf
@@ -305,7 +313,10 @@ def enumerated(run: Callable[[], Any], floor: float = 1e-6) -> EnumeratedLaw:
         while waiting:
             walk = _Walk(waiting.pop(), floor)
             try:
-                with drawn_from(walk.script()):
+                script = walk.script(tossed=tossed)
+                if tossed:
+                    script["random_words"] = lambda size: np.zeros(size, np.uint64)
+                with drawn_from(script):
                     out = tuple(int(x) for x in np.ravel(run()))
             except _LeftOutError:
                 pass

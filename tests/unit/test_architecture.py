@@ -29,7 +29,7 @@ FLOORS: list[set[str]] = [
     {"linear"},
     {"planning"},
     {"reading"},
-    {"counts", "tables", "curves"},
+    {"counts", "tables", "curves", "distribution"},
     {"published"},
     {"inference"},
     {"ledger"},
