@@ -6,6 +6,7 @@ and the picture of a report (taken in a browser, chromium) are true releases and
 
 from __future__ import annotations
 
+import csv
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,97 @@ SURVEY = {
     "asthma_attack": "asthma",
     "asthma_emergency": "asthma",
 }
+
+QUESTIONS = {
+    "HYPEV_A": "Ever told: high blood pressure?",
+    "HYPDIF_A": "Told at two or more visits?",
+    "HYP12M_A": "In the last 12 months?",
+    "HYPMED_A": "Taking medication?",
+    "CHLEV_A": "Ever told: high cholesterol?",
+    "CHL12M_A": "In the last 12 months?",
+    "CHLMED_A": "Taking medication?",
+    "ASEV_A": "Ever told: asthma?",
+    "ASTILL_A": "Still has it?",
+    "ASAT12M_A": "An attack in the last 12 months?",
+    "ASER12M_A": "An emergency in the last 12 months?",
+}
+
+
+def questionnaire() -> Figure:
+    """A questionnaire with its skip logic, and its counts as released at ε = 1: isotone beside Laplace noise on each count."""
+    with (DATA / "survey" / "nhis2021_counts.csv").open(newline="", encoding="utf-8") as file:
+        questions = {row["variable"]: row for row in csv.DictReader(file)}
+    order = iso.Poset.from_mapping({name: row["parent"] for name, row in questions.items() if row["parent"]})
+    truth = np.array([int(questions[str(name)]["yes"]) for name in order.elements])
+    rng = np.random.default_rng(2021)
+    kinds: list[tuple[str, Any, str]] = [
+        ("isotone", iso.counts.PosetMechanism, OURS),
+        ("Laplace noise", iso.counts.DiscreteLaplaceMechanism, GREY),
+    ]
+    released: list[tuple[str, str, Any, Any]] = []
+    for name, kind, colour in kinds:
+        mechanism = kind(order, epsilon=1)
+        noise = np.asarray(mechanism.simulate_released(1, rng))[0]
+        released.append((name, colour, noise, np.asarray(mechanism.half_widths(0.95))))
+    figure, (form, ax) = plt.subplots(
+        1, 2, figsize=(10.4, 4.6), width_ratios=(1, 1.25), sharey=True, layout="constrained"
+    )
+    rows = {name: place for place, name in enumerate(QUESTIONS)}
+    for name, row in rows.items():
+        parent, depth = questions[name]["parent"], _depth(questions, name)
+        form.text(0.06 + 0.09 * depth, row, QUESTIONS[name], va="center", fontsize=9.5)
+        if parent:
+            at = 0.045 + 0.09 * (depth - 1)
+            form.plot([at, at, at + 0.075], [rows[parent] + 0.35, row, row], color=OURS, lw=1.2)
+    form.set(xlim=(0, 1), ylim=(len(rows) - 0.4, -1.9))
+    form.text(
+        0, -1.35, "The questions; a line leads to what\nis asked only after a yes", fontsize=10, va="center"
+    )
+    form.axis("off")
+    ax.plot([0, 0], [-0.6, len(rows) - 0.4], color="0.3", lw=0.8)
+    for place, element in enumerate(order.elements):
+        row = rows[str(element)]
+        for (_, colour, noise, width), aside in zip(released, (-0.17, 0.17), strict=True):
+            ax.plot(noise[place] + width[place] * np.array([-1, 1]), [row + aside] * 2, color=colour, lw=3)
+            ax.plot(noise[place], row + aside, "o", color=colour, ms=5, zorder=3)
+        texts = [
+            f"{truth[place]:,}",
+            *(f"{truth[place] + noise[place]:,.0f} ± {width[place]:.0f}" for _, _, noise, width in released),
+        ]
+        for text, at, colour in zip(texts, (1.12, 1.38, 1.66), ("0.2", OURS, "0.4"), strict=True):
+            ax.text(
+                at,
+                row,
+                text,
+                transform=ax.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                fontsize=9,
+                color=colour,
+            )
+    for text, at, colour in zip(
+        ("true", "isotone", "Laplace noise"), (1.12, 1.38, 1.66), ("0.2", OURS, "0.4"), strict=True
+    ):
+        ax.text(
+            at,
+            -1.1,
+            text,
+            transform=ax.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            fontsize=9,
+            color=colour,
+        )
+    ax.set(xlim=(-90, 90), xlabel="off by so many people; 95 % of the time the truth is within the bar")
+    ax.text(0, -1.35, "Released at ε = 1, of 29,482 adults", fontsize=10, va="center", ha="center")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(left=False)
+    return figure
+
+
+def _depth(questions: dict[str, Any], name: str) -> int:
+    parent = questions[name]["parent"]
+    return 1 + _depth(questions, parent) if parent else 0
 
 
 def noise_shapes() -> Figure:
@@ -371,6 +463,7 @@ def _figure(ax: Any) -> Figure:
 
 
 PICTURES: list[Callable[[], Figure | Path]] = [
+    questionnaire,
     noise_shapes,
     travel_order,
     survey_order,

@@ -2,7 +2,7 @@
 
 A classifier is trained on public data. Its scores are then calibrated on *private* data by a monotone curve, fitted
 with differential privacy, in the manner of scikit-learn's CalibratedClassifierCV with a frozen classifier. Run it with
-``python examples/classifier-calibration/calibrate.py``; it needs ``pip install 'isotone[sklearn]'``.
+``python examples/classifier-calibration/calibrate.py``; it needs ``pip install '.[sklearn]'``.
 
 Only ``fit`` is private, and only the calibration: a classifier that was trained without privacy on the same patients would tell
 about them. The reliability diagram and the calibration error come from what ``fit`` released. The Brier scores printed below use

@@ -1,6 +1,6 @@
 """OpenDP and isotone on one data set and one budget: OpenDP's mean age, isotone's counts over a survey's skip logic.
 
-Run it with ``python examples/opendp/one_budget.py``; it needs ``pip install 'isotone[opendp]'``.
+Run it with ``python examples/opendp/one_budget.py``; it needs ``pip install '.[opendp]'``.
 """
 
 # OpenDP re-exports its names from the prelude without declaring them.

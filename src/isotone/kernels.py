@@ -33,6 +33,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from isotone.errors import MissingExtraError
+from isotone.lazy import install
 
 __all__ = [
     "MOST_PLAIN_STEPS",
@@ -157,7 +158,7 @@ class Kernel(Generic[P, R]):
         if _committed.get():
             return self.plain
         raise MissingExtraError(
-            "A problem of this size needs compiled code: pip install 'isotone[fast]'. Nothing was charged."
+            f"A problem of this size needs compiled code: {install('fast')}. Nothing was charged."
         )
 
     @cached_property

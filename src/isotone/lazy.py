@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from typing import TYPE_CHECKING, Any
 
 from isotone.errors import MissingExtraError
@@ -17,23 +19,36 @@ from isotone.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["from_extra", "new_axes", "public_names"]
+__all__ = ["from_extra", "install", "new_axes", "public_names"]
 
 
 def from_extra(module: str, extra: str) -> Any:
-    """A module of a library that is not part of every installation, or an error that says which extra brings it.
+    """A module of a library that is not part of every installation, or an error that says how to get it.
 
     >>> from_extra("no_such_library.inner", "plot")
     Traceback (most recent call last):
-    isotone.errors.MissingExtraError: This needs the library no_such_library: pip install 'isotone[plot]'.
+    isotone.errors.MissingExtraError: This needs the library no_such_library: pip install 'matplotlib>=3.8'
     """
     try:
         return import_module(module)
     except ImportError:
         library = module.split(".")[0]
-        raise MissingExtraError(
-            f"This needs the library {library}: pip install 'isotone[{extra}]'."
-        ) from None
+        raise MissingExtraError(f"This needs the library {library}: {install(extra, library)}") from None
+
+
+def install(extra: str, library: str = "") -> str:
+    """The command that installs what an extra brings, or one library of it, wherever isotone itself came from: a clone or a wheel.
+
+    >>> install("networkx")
+    "pip install 'networkx>=3.2'"
+    """
+    mark = re.compile(f"extra == ['\"]{extra}['\"]")
+    try:
+        wanted = [text.split(";")[0].strip() for text in requires("isotone") or () if mark.search(text)]
+    except PackageNotFoundError:  # a folder with the source, which was not installed
+        wanted = [f".[{extra}]"]
+    alone = [text for text in wanted if library and text.startswith(library)]
+    return " ".join(["pip install", *(f"'{text}'" for text in alone or wanted)])
 
 
 def new_axes(**options: Any) -> Axes:

@@ -62,30 +62,19 @@ def release(
 
 def release_table(made: Any) -> Table:
     """The published numbers as a table."""
-    hidden = {"low_all", "high_all"}
-    shown = {name: column for name, column in made.columns.items() if name not in hidden}
-    answers = made.manifest["description"].get("answers") or {}
-    labels = {entry["name"]: entry.get("label", "") for entry in answers.get("questions", ())}
-    if any(labels.values()):
-        shown = {"label": tuple(labels.get(x, "") for x in shown["element"]), **shown}
-    title = printable(f"{made.manifest.title} ({made.guarantee})")
-    table = Table(title=Text(title), title_justify="left")
+    from isotone.release.result import written
+
+    shown = made.shown()
+    table = Table(title=Text(printable(made.title)), title_justify="left")
     for name in shown:
-        table.add_column(
-            name, justify="left" if name in ("label", "element", "category", "group") else "right"
-        )
+        words = name in ("label", "element", "category", "group")
+        table.add_column(name, justify="left" if words else "right")
     rows = list(zip(*shown.values(), strict=True))
     for row in rows[:40]:
-        table.add_row(*map(_cell, row))
+        table.add_row(*(Text(printable(written(value))) for value in row))
     if len(rows) > 40:
         table.caption = f"the first 40 of {len(rows)} rows; all are in release.csv"
     return table
-
-
-def _cell(value: Any) -> str | Text:
-    if isinstance(value, (int, float)):
-        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-    return Text(printable(str(value)))
 
 
 def verify(

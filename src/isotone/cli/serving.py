@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from isotone.errors import InputError
+from isotone.lazy import install
 
 __all__ = ["serve"]
 
@@ -33,6 +34,6 @@ def serve(
         from isotone.desk.server import serve as run
     except ImportError as error:
         raise InputError(
-            f"The desk needs more packages ({error.name}): pip install 'isotone[desk]'."
+            f"The desk needs more libraries ({error.name} is missing): {install('desk')}"
         ) from None
     run(port, root, browser=not no_browser, allow_check=allow_check, read_only=read_only)

@@ -7,7 +7,7 @@ same for all: it prints as a table in a terminal and in a notebook, draws itself
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
 
-__all__ = ["Column", "Plan", "Row"]
+__all__ = ["Column", "Plan", "Row", "aligned"]
 
 _FAR = 20
 """Errors further apart than this factor are drawn on a logarithmic axis."""
@@ -57,6 +57,18 @@ class Row:
         """The row as plain values."""
         numbers = {column.name: float(getattr(self, column.name)) for column in self.columns}
         return {"mechanism": self.name, **numbers, "note": self.note}
+
+
+def aligned(lines: Sequence[Sequence[str]], words: Collection[int]) -> list[str]:
+    """Headings and rows as plain lines. The columns numbered in ``words`` begin at their left, the others end at their right."""
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place in words else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
 
 
 RowT = TypeVar("RowT", bound=Row, covariant=True)
@@ -138,13 +150,8 @@ class Plan(ABC, Generic[RowT]):
 
     def __str__(self) -> str:
         lines = self.lines()
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        body = [
-            "  ".join(
-                [line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:-1]), line[-1]]
-            ).rstrip()
-            for line in lines
-        ]
+        last = len(lines[0]) - 1
+        body = aligned(lines, words={0, last})
         return "\n".join([self.title, *body, *([self.remark] if self.remark else [])])
 
     def __rich__(self) -> Table:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from html import escape
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from isotone.errors import DeliveryError, InputError, IsotoneError
-from isotone.lazy import new_axes
+from isotone.lazy import from_extra, new_axes
 from isotone.order import Poset
+from isotone.planning.plan import aligned
 from isotone.privacy.checks import one_of
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
@@ -29,7 +32,10 @@ from isotone.scratch import alone_in
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Release", "load_release", "seal", "set_time", "write_file"]
+__all__ = ["Release", "load_release", "seal", "set_time", "write_file", "written"]
+
+_MOST_ROWS = 40
+"""A screen shows at most so many rows of a release."""
 
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
@@ -88,19 +94,33 @@ class Release(Questions):
         """The noisy number of records (one for each group, where there are groups), if it was asked for."""
         return self.manifest.get("total")
 
-    def frame(self, kind: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
-        """The published numbers as a data frame."""
+    def frame(self, kind: Literal["pandas", "polars", "arrow"] | None = None) -> Any:
+        """The published numbers as a data frame: of pandas, of polars, or an Arrow table, the first that is installed.
+
+        ``print(release)`` shows them as a table of plain text.
+        """
         libraries = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
+        if kind is None:
+            kind = next(name for name, library in libraries.items() if find_spec(library))
         if kind not in libraries:
             raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
-        try:
-            made = import_module(libraries[kind])
-        except ImportError:
-            raise InputError(
-                f"{kind} is not installed: pip install 'isotone[frames]', or frame('arrow')."
-            ) from None
+        made = from_extra(libraries[kind], "frames")
         data = {name: list(column) for name, column in self.columns.items()}
         return made.table(data) if kind == "arrow" else made.DataFrame(data)
+
+    def shown(self) -> dict[str, tuple[Any, ...]]:
+        """The columns that a screen shows: without the intervals that hold all at once, and with the words of questions."""
+        shown = {name: column for name, column in self.columns.items() if name not in ("low_all", "high_all")}
+        answers = self.manifest["description"].get("answers") or {}
+        labels = {entry["name"]: entry.get("label", "") for entry in answers.get("questions", ())}
+        if any(labels.values()):
+            shown = {"label": tuple(labels.get(name, "") for name in shown["element"]), **shown}
+        return shown
+
+    @property
+    def title(self) -> str:
+        """The title, with the guarantee."""
+        return f"{self.manifest.title} ({self.guarantee})"
 
     @answered
     def consistent(
@@ -173,15 +193,50 @@ class Release(Questions):
         return Path(folder) / _REPORT
 
     def __str__(self) -> str:
-        return f"Release of {self.kind}: {len(self.columns['value'])} values, {self.guarantee}"
+        shown = self.shown()
+        rows = list(zip(*shown.values(), strict=True))
+        words = {
+            place for place, column in enumerate(shown.values()) if column and isinstance(column[0], str)
+        }
+        body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows[:_MOST_ROWS])], words)
+        return "\n".join([self.title, *body, *self._left(len(rows))])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
-            for row in list(zip(*self.columns.values(), strict=True))[:60]
+        from isotone.release.kinds import kind_named
+
+        shown = self.shown()
+        rows = list(zip(*shown.values(), strict=True))
+        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row) + "</tr>"
+            for row in rows[:_MOST_ROWS]
         )
-        return f"<p>{escape(str(self))}</p><table><tr>{head}</tr>{rows}</table>"
+        left = "".join(f"<p>{escape(line)}</p>" for line in self._left(len(rows)))
+        table = f"<table><tr>{head}</tr>{body}</table>{left}"
+        # the first picture of the report, as an image: neither its styles nor those of the notebook reach the other
+        page = kind_named(self.kind).page(self)
+        picture = re.search("<svg.*?</svg>", page.svg(self), re.DOTALL)
+        image = "" if picture is None else _image(picture[0])
+        return f"<p>{escape(self.title)}</p>{table}{image}"
+
+    @staticmethod
+    def _left(number: int) -> list[str]:
+        if number <= _MOST_ROWS:
+            return []
+        return [f"the first {_MOST_ROWS} of {number:,} rows; frame() has all"]
+
+
+def _image(svg: str) -> str:
+    data = b64encode(svg.encode()).decode()
+    style = "display: block; max-width: 48rem; width: 100%; background: white"
+    return f'<img alt="The picture of the report" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+
+def written(value: Any) -> str:
+    """A published value as a screen shows it."""
+    if isinstance(value, (int, float)):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return str(value)
 
 
 def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> Release:

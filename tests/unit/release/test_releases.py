@@ -1,5 +1,6 @@
 """Releases: charged before data is read, the same for any contents, complete in what they say."""
 
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ from tests.support import flat
 import isotone as iso
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.counts.count_plan import Setting, choose_mechanism
-from isotone.errors import BudgetError, InputError
+from isotone.errors import BudgetError, InputError, MissingExtraError
 from isotone.release import SourceError, verify
 from isotone.release.kinds.counts import columns as count_query
 from isotone.release.recipes import rebuild_count_mechanism
@@ -313,7 +314,22 @@ def test_a_release_prints_as_a_table_in_a_notebook(ledger):
     release = counts(ledger)
     assert isinstance(release, Release)
     assert "<td>hyp</td>" in release._repr_html_()
-    assert "3 values" in str(release)
+    assert "<img" in release._repr_html_()
+    title, headings, first, *_ = str(release).splitlines()
+    assert title == f"{release.manifest.title} ({release.guarantee})"
+    assert headings.split() == ["element", "value", "sd", "low", "high"]
+    assert first.split()[:2] == [release.columns["element"][0], f"{release.columns['value'][0]:,}"]
+
+
+def test_a_frame_is_of_what_is_installed(ledger, monkeypatch):
+    release = counts(ledger)
+    kinds = [type(release.frame()).__module__.split(".")[0]]
+    for missing in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, missing, None)
+        kinds.append(type(release.frame()).__module__.split(".")[0])
+    assert kinds == ["pandas", "polars", "pyarrow"]
+    with pytest.raises(MissingExtraError, match="pip install 'pandas"):
+        release.frame("pandas")
 
 
 def test_replacing_records_costs_what_the_ledger_says(tmp_path):

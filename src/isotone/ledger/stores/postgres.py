@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
+from isotone.lazy import install
 from isotone.ledger.stores.locks import busy
 from isotone.ledger.stores.store import TABLES, ConflictError, Execute, Rows, postgres_schema
 
@@ -169,6 +170,6 @@ def _psycopg() -> ModuleType:
         import psycopg
     except ImportError:
         raise LedgerError(
-            "A ledger in PostgreSQL needs the package psycopg: pip install 'isotone[postgres]'."
+            f"A ledger in PostgreSQL needs the library psycopg: {install('postgres')}"
         ) from None
     return psycopg

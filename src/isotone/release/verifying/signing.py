@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from isotone.errors import InputError, IsotoneError
+from isotone.lazy import install
 from isotone.release.folder import read_file
 from isotone.release.result import load_release, write_file
 
@@ -276,7 +277,5 @@ def _cryptography() -> tuple[Any, Any, Any]:
         ed25519 = importlib.import_module(f"{primitives}.asymmetric.ed25519")
         wrong = importlib.import_module("cryptography.exceptions").InvalidSignature
     except ImportError:
-        raise IsotoneError(
-            "Signatures need the library cryptography: install isotone with its extra 'sign'."
-        ) from None
+        raise IsotoneError(f"Signatures need the library cryptography: {install('sign')}") from None
     return serialization, ed25519, wrong
