@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import gc
 import sys
+from typing import Annotated
 
 import typer
 
-from isotone.cli.console import errors
+from isotone import __version__
+from isotone.cli.console import Command, Group, errors
+from isotone.cli.demo import demo
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
@@ -25,11 +28,29 @@ from isotone.errors import IsotoneError
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Differentially private statistics of ordered data: plan, release, verify, audit.",
     no_args_is_help=True,
     add_completion=False,
+    cls=Group,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"isotone {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _all(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Differentially private statistics of ordered data: plan, release, verify, audit."""
+
+
 for command in (
+    demo,
     plan,
     release,
     verify,
@@ -46,7 +67,7 @@ for command in (
     serve,
     reproduce,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(order_app, name="order")
 

@@ -14,11 +14,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer.core import TyperCommand, TyperGroup
 
 from isotone.mechanism import no_progress
 
 __all__ = [
     "AsJson",
+    "Command",
+    "Group",
     "Quiet",
     "ReleaseFolder",
     "SpecPath",
@@ -29,6 +32,27 @@ __all__ = [
     "progress_bar",
     "show",
 ]
+
+
+class _Flags:
+    """Flags are shown as flags, without the type of a value that they do not take."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, as they are shown."""
+        parameters = super().get_params(ctx)  # pyright: ignore[reportAttributeAccessIssue]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_Flags, TyperCommand):
+    """A command of isotone."""
+
+
+class Group(_Flags, TyperGroup):
+    """A group of commands."""
+
 
 out = Console(highlight=False, soft_wrap=True)
 

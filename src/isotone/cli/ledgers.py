@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from isotone.cli.console import AsJson, json_text, out, printable, show
+from isotone.cli.console import AsJson, Command, Group, json_text, out, printable, show
 from isotone.errors import InputError
 from isotone.ledger.composition import Cost, Rule
 from isotone.privacy.guarantee import Neighbours
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ledger_app"]
 
 ledger_app = typer.Typer(
-    help="A data set's privacy budget: create it, look at it, export it.", no_args_is_help=True
+    help="A data set's privacy budget: create it, look at it, export it.", no_args_is_help=True, cls=Group
 )
 
 LedgerPath = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger's path or postgresql:// URL.")]
@@ -43,7 +43,7 @@ UnitOption = Annotated[str | None, typer.Option(help="What is protected, in word
 NeighboursOption = Annotated[Neighbours, typer.Option(help="What one change of the data is.")]
 
 
-@ledger_app.command("create")
+@ledger_app.command("create", cls=Command)
 def ledger_create(
     path: LedgerPath,
     epsilon: Epsilon = None,
@@ -74,7 +74,7 @@ def ledger_create(
     out.print(printable(_budget(ledger)), markup=False)
 
 
-@ledger_app.command("change")
+@ledger_app.command("change", cls=Command)
 def ledger_change(
     path: LedgerPath,
     epsilon: Epsilon = None,
@@ -125,7 +125,7 @@ def _stated(ledger: Ledger) -> str:
     return f" When all of it is spent, all releases together are (ε, δ)-DP with {Cost.of(ledger.overall)}."
 
 
-@ledger_app.command("show")
+@ledger_app.command("show", cls=Command)
 def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = False) -> None:
     """Show what was spent, on what, and what is left."""
     from isotone.release import Ledger
@@ -145,7 +145,7 @@ def ledger_show(path: LedgerPath, dataset: Dataset = None, as_json: AsJson = Fal
     show(ledger.export(), as_json=as_json, quiet=False, plain=table)
 
 
-@ledger_app.command("extract")
+@ledger_app.command("extract", cls=Command)
 def ledger_extract(
     path: LedgerPath,
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="The charge's number, as 'show' lists it.")],
@@ -167,7 +167,7 @@ def ledger_extract(
         raise InputError(f"The extract {str(file)!r} could not be written: {error.strerror}.") from None
 
 
-@ledger_app.command("export")
+@ledger_app.command("export", cls=Command)
 def ledger_export(path: LedgerPath, dataset: Dataset = None) -> None:
     """Print the whole ledger as JSON, with exact numbers."""
     from isotone.release import Ledger

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from isotone.cli.console import AsJson, out, printable, show
+from isotone.cli.console import AsJson, Command, Group, out, printable, show
 from isotone.errors import InputError
 from isotone.lazy import from_extra
 
 __all__ = ["order_app"]
 
-order_app = typer.Typer(help="Look at a partial order before it is used.", no_args_is_help=True)
+order_app = typer.Typer(help="Look at a partial order before it is used.", no_args_is_help=True, cls=Group)
 
 OrderPath = Annotated[
     Path, typer.Argument(metavar="FILE", help="A spec for counts, or an order file (.csv, .json, .toml).")
@@ -29,7 +29,7 @@ ChoiceColumn = Annotated[
 ]
 
 
-@order_app.command("check")
+@order_app.command("check", cls=Command)
 def order_check(
     file: OrderPath,
     lower: Lower = "child",
@@ -47,7 +47,7 @@ def order_check(
     show(found, as_json=as_json, quiet=False, plain=table)
 
 
-@order_app.command("import")
+@order_app.command("import", cls=Command)
 def order_import(
     file: Annotated[
         Path,
@@ -100,7 +100,7 @@ def order_import(
     )
 
 
-@order_app.command("plot")
+@order_app.command("plot", cls=Command)
 def order_plot(
     file: OrderPath,
     picture: Annotated[Path, typer.Option("--out", help="The picture to write (.png, .svg or .pdf).")] = Path(
