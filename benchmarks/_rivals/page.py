@@ -1,4 +1,4 @@
-"""The page of the comparison, its picture, and the table of the README, all from the stored rows."""
+"""The page of the comparison and its picture, from the stored rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ __all__ = [
     "SECTIONS",
     "body",
     "compute",
-    "readme_sentence",
-    "readme_table",
     "write_page",
 ]
 
@@ -155,38 +153,6 @@ def _rivals(stored: Mapping[str, Sequence[Row]]) -> str:
         cells = [each.name, version, each.rule, each.hindsight, f"`{each.command}`"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def readme_table(stored: Mapping[str, Sequence[Row]]) -> str:
-    """The worst and the median comparison of each section, by the best rival's public rule."""
-    lines = [
-        "| | isotone's error | best rival, by public rules | best rival, in hindsight |",
-        "|---|---|---|---|",
-    ]
-    for section in SECTIONS:
-        found = comparisons(stored.get(section, []))
-        ordered = sorted(found, key=lambda one: one.best("public").value)
-        for label, place in (("worst", 0), ("median", len(ordered) // 2)):
-            if ordered:
-                one = ordered[place]
-                cells = [f"{label} of {section}: {one.name}", f"{one.ours.public:.3g}"]
-                best = [one.best(kind) for kind in ("public", "hindsight")]
-                cells += [f"{each.value:.2f} ×{each.doubt} ({each.rival})" for each in best]
-                lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def readme_sentence(stored: Mapping[str, Sequence[Row]]) -> str:
-    """How the best rival of a comparison does in each section, with whatever is best in hindsight."""
-    parts: list[str] = []
-    for section, title in SECTIONS.items():
-        ratios = sorted(one.best("hindsight").value for one in comparisons(stored.get(section, [])))
-        if ratios:
-            middle = ratios[len(ratios) // 2]
-            parts.append(
-                f"{ratios[0]:.2f} to {ratios[-1]:.2f} times for {title.lower()} (median {middle:.2f})"
-            )
-    return "The best rival's error, as a multiple of isotone's: " + ", ".join(parts) + "."
 
 
 def _published() -> str:

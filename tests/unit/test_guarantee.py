@@ -140,7 +140,7 @@ def test_delta_zero_is_pure():
 
 def test_it_says_what_it_guarantees():
     text = str(Guarantee.approximate(1, "1e-6", unit="person"))
-    assert text == "(ε, δ)-DP with ε = 1, δ = 1/1000000, add-remove one person"
+    assert text == "(ε, δ)-DP with ε = 1, δ = 1e-06, add-remove one person"
 
 
 WITH_DELTA = [

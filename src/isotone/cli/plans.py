@@ -178,8 +178,8 @@ def _sentence(answer: dict[str, Any]) -> str:
     name = "rho" if "rho" in answer else "epsilon"
     letter = {"rho": "ρ", "epsilon": "ε"}[name]
     return (
-        f"{letter} = {answer[name]:g} keeps {answer['of']} within ± {answer['error']:g} with "
-        f"{100 * answer['confidence']:g} % probability."
+        f"{letter} = {answer[name]:g} keeps {answer['of']} within ± {answer['error']:g}, "
+        f"{100 * answer['confidence']:g} % of the time."
     )
 
 

@@ -53,6 +53,7 @@ from isotone.privacy.calibration import largest_pure, sigma_squared
 from isotone.privacy.checks import (
     Number,
     confidence_level,
+    decimal,
     did_you_mean,
     exact,
     one_of,
@@ -474,15 +475,23 @@ def _of_best(stated: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
     setting = Setting(mechanism.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
     other = best_mechanism(setting, asked).error().rmse
     if stated.adjacency.exchanges:
-        return (
-            f"The number of records is taken as public, as the steward states it. add-remove at {_budget(asked)} "
-            f"guarantees the same about answers, with rms error {other:.4g}, and hides presence at {_budget(asked)}."
-        )
+        return _as_public(_budget(asked), other)
     if other >= 0.999 * mechanism.error().rmse:
         return ""
+    return _if_public(_budget(asked), other)
+
+
+def _as_public(budget: str, rmse: float) -> str:
     return (
-        f"If the number of records is public: replace at {_budget(asked)} guarantees the same about answers with rms "
-        f"error {other:.4g}, and hides presence at {_budget(asked)} only."
+        f'You state that the number of records is public. neighbours = "add-remove" with {budget} protects answers as '
+        f"well, with rms error {rmse:.4g}, and hides who took part with {budget}."
+    )
+
+
+def _if_public(budget: str, rmse: float, presence: str = "") -> str:
+    return (
+        f'If the number of records is public anyway: neighbours = "replace" with {budget} protects answers as well, with '
+        f"rms error {rmse:.4g}, but hides who took part with {presence or budget} only."
     )
 
 
@@ -494,14 +503,10 @@ def _budget(guarantee: Guarantee) -> str:
 
 def _under_replace(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
     epsilon = guarantee.epsilon
-    says = (
-        f"The number of records is taken as public, as the steward states it. add-remove at ε = {epsilon / 2} "
-        f"guarantees the same about answers, with rms error {ordered.error().rmse:.4g}, and hides presence at "
-        f"ε = {epsilon / 2}."
-    )
+    says = _as_public(f"ε = {decimal(epsilon / 2)}", ordered.error().rmse)
     if isinstance(best, DifferenceBodyMechanism):
-        return f"{says} {type(best).__name__} hides presence at ε = {epsilon} only."
-    return f"{says} A guarantee about replacing need not hide presence at all."
+        return f"{says} {type(best).__name__} hides it with ε = {decimal(epsilon)} only."
+    return f"{says} A guarantee about replacing need not hide it at all."
 
 
 def _under_add_remove(guarantee: Guarantee, best: AdditiveMechanism, ordered: PosetMechanism) -> str:
@@ -511,10 +516,7 @@ def _under_add_remove(guarantee: Guarantee, best: AdditiveMechanism, ordered: Po
     other = DifferenceBodyMechanism(ordered.P, epsilon, contributions=ordered.contributions)
     if other.error().rmse >= best.error().rmse:
         return ""
-    return (
-        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
-        f"error {other.error().rmse:.4g}, and hides presence at ε = {epsilon} only."
-    )
+    return _if_public(f"ε = {decimal(epsilon)}", other.error().rmse)
 
 
 def _for_hierarchy(best: TreeFieldMechanism) -> str:
@@ -524,10 +526,7 @@ def _for_hierarchy(best: TreeFieldMechanism) -> str:
     if other.error().rmse >= 0.999 * best.error().rmse:
         return ""
     presence = float(other.rate * best.contributions)
-    return (
-        f"If the number of records is public: replace at ε = {epsilon} guarantees the same about answers with rms "
-        f"error {other.error().rmse:.4g}, and hides presence at ε = {presence:.4g} only."
-    )
+    return _if_public(f"ε = {decimal(epsilon)}", other.error().rmse, f"ε = {presence:.4g}")
 
 
 # The plan of counts, with every applicable mechanism and its error. Nothing is read and nothing is spent.
@@ -618,7 +617,7 @@ class CountRow(Row):
     columns: ClassVar[tuple[Column, ...]] = (
         Column("rmse", "rms error", marker="o"),
         Column("worst", "worst element", marker="|"),
-        Column("half_width", "95 % all within", "± {:,.0f}".format, marker="D"),
+        Column("half_width", "95 % of the time", "all within ± {:,.0f}".format, marker="D"),
         Column("ratio", "squared error", lambda ratio: f"× {ratio:.3g}" if ratio else ""),
     )
 

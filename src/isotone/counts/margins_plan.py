@@ -167,8 +167,8 @@ class MarginsPlan(Plan[MarginsRow]):
         best, breakdown = self.best, self.breakdown
         means = np.sqrt(best.mean_variances()).tolist()
         pairs = zip(breakdown.margins, means, strict=True)
-        errors = ", ".join(f"{breakdown.label(margin)} ± {error:.3g}" for margin, error in pairs)
-        return f"Errors with {self.rows[0].name}: {errors}. Noise of a cell: {type(best.base).__name__}."
+        errors = ", ".join(f"{breakdown.label(margin)} {error:.3g}" for margin, error in pairs)
+        return f"Rms errors of the margins with {self.rows[0].name}: {errors}. Noise of a cell: {type(best.base).__name__}."
 
     def plain(self) -> dict[str, Any]:
         """The plan as plain values, with the share and the error of each margin."""

@@ -23,6 +23,7 @@ __all__ = [
     "Kind",
     "Number",
     "confidence_level",
+    "decimal",
     "did_you_mean",
     "epsilon_or_rho",
     "exact",
@@ -123,6 +124,22 @@ def _too_long(text: str) -> bool:
     ``1e999999999`` has a thousand million digits.
     """
     return len(text) > _LONGEST or re.search(r"[eE][-+]?[0-9_]{5,}", text) is not None
+
+
+def decimal(value: Fraction) -> str:
+    """A number as people write it: a short decimal or a short fraction if it is one, and its first digits otherwise.
+
+    >>> [decimal(Fraction(*pair)) for pair in ((893, 500), (1, 3), (1, 10**6), (10**9 + 7, 3 * 10**9))]
+    ['1.786', '1/3', '1e-06', '0.3333333357…']
+    """
+    try:
+        text = f"{float(value):.6g}"
+    except OverflowError:
+        return str(value)
+    if Fraction(text) == value:
+        return text
+    exactly = str(value)
+    return exactly if len(exactly) <= 9 else f"{float(value):.10g}…"
 
 
 def positive(value: Any, name: str) -> Fraction:

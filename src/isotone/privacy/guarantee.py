@@ -20,6 +20,7 @@ from isotone.privacy.adjacency import (
 from isotone.privacy.checks import (
     Kind,
     Number,
+    decimal,
     epsilon_or_rho,
     exact,
     one_of,
@@ -89,7 +90,7 @@ class Guarantee:
     releasing both (sequential composition). :meth:`parallel` is that of releasing from disjoint units.
 
     >>> Guarantee.pure("0.5") + Guarantee.pure("0.25")
-    Guarantee(ε = 3/4, add-remove one record)
+    Guarantee(ε = 0.75, add-remove one record)
     """
 
     kind: Kind
@@ -261,7 +262,7 @@ class Guarantee:
         """The add-remove guarantee that implies this one, by :meth:`for_neighbours`.
 
         >>> Guarantee.zcdp(1, neighbours="replace").of_one_unit()
-        Guarantee(ρ = 1/4, add-remove one record)
+        Guarantee(ρ = 0.25, add-remove one record)
         """
         k = self.adjacency.units
         if k == 1:
@@ -327,8 +328,8 @@ class Guarantee:
 
     def _measure(self) -> str:
         if self.kind == "zcdp":
-            return f"ρ = {self.rho}" + (f", δ = {self.delta}" if self.delta else "")
-        return f"ε = {self.epsilon}" + (f", δ = {self.delta}" if self.delta else "")
+            return f"ρ = {decimal(self.rho)}" + (f", δ = {decimal(self.delta)}" if self.delta else "")
+        return f"ε = {decimal(self.epsilon)}" + (f", δ = {decimal(self.delta)}" if self.delta else "")
 
     def __str__(self) -> str:
         names = {
@@ -419,7 +420,7 @@ class Unit:
         Give ``rho``, or ``epsilon`` with or without ``delta``.
 
         >>> Unit(name="person").guarantee(epsilon="0.5")
-        Guarantee(ε = 1/2, add-remove one person)
+        Guarantee(ε = 0.5, add-remove one person)
         """
         return Guarantee(*epsilon_or_rho(epsilon, delta, rho), self.neighbours, self.name)
 

@@ -95,14 +95,14 @@ class WavePlan:
 
         level = f"{100 * self.confidence:g} %"
         found = Table(title=self.title, title_justify="left")
-        for heading in ("element", "sd of a count", f"{level} of a count", f"{level} of a change"):
+        for heading in ("element", "sd of a count", "a count within", "a change within"):
             found.add_column(heading, justify="left" if heading == "element" else "right")
         for row in self.plain()["elements"]:
             numbers = f"{row['sd']:,.4g}", f"± {row['count']:,.0f}", f"± {row['change']:,.0f}"
             found.add_row(Text(row["element"]), *numbers)
         found.caption = (
             f"{type(self.mechanism).__name__}. All changes from one wave to another stay within ± {self.all_changes:,.0f} at "
-            f"once with a probability of {level}."
+            f"once. Each ±: {level} of the time."
         )
         found.caption_justify = "left"
         return found
@@ -117,9 +117,7 @@ class WavePlan:
         table.title, table.caption, table.box = None, None, None
         Console(file=text, width=120, highlight=False).print(table)
         level = f"{100 * self.confidence:g} %"
-        last = (
-            f"All changes at once: ± {self.all_changes:,.0f} ({level}), by {type(self.mechanism).__name__}."
-        )
+        last = f"All changes at once: ± {self.all_changes:,.0f}, by {type(self.mechanism).__name__}. Each ±: {level} of the time."
         lines = [line.rstrip() for line in text.getvalue().rstrip().splitlines()]
         return "\n".join([self.title, *lines, last])
 

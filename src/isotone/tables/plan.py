@@ -354,7 +354,7 @@ class TableRow(Row):
 
     columns: ClassVar[tuple[Column, ...]] = (
         Column("count_error", "error of a count", "{:.3g}".format),
-        Column("within", "95 % within", "± {}".format),
+        Column("within", "95 % of the time", "within ± {}".format),
         Column("wasserstein", "distance (W1)", "{:.3g}".format),
         Column("kolmogorov", "distance (KS)", "{:.2%}".format),
         Column("share", "ε for a threshold", lambda share: f"{float(share):.0%}" if share else "none"),

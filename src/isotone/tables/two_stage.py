@@ -539,7 +539,7 @@ class GaussianTableMechanism(StratifiedMechanism):
 
     >>> m = GaussianTableMechanism(upper=9, rho="1/2")
     >>> len(m.release([0, 0, 1, 3, 2, 0, 12, 5])), m.guarantee
-    (8, Guarantee(ρ = 1/2, add-remove one record))
+    (8, Guarantee(ρ = 0.5, add-remove one record))
     """
 
     upper: int

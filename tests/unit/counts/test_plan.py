@@ -209,11 +209,11 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         str(plan(survey, 2, neighbours="replace")),
         plan(survey, 2, neighbours="replace")._repr_html_(),
     ):
-        assert f"add-remove at ε = 1 guarantees the same about answers, with rms error {half:.4g}" in rendered
-        assert "hides presence at ε = 2 only" in rendered
+        assert f"with ε = 1 protects answers as well, with rms error {half:.4g}" in rendered
+        assert "hides it with ε = 2 only" in rendered
     whole = plan(survey, 2, neighbours="replace").rows[0].rmse
     assert (
-        f"replace at ε = 2 guarantees the same about answers with rms error {whole:.4g}"
+        f'neighbours = "replace" with ε = 2 protects answers as well, with rms error {whole:.4g}'
         in plan(survey, 1).advice
     )
     cases: tuple[tuple[dict[str, Any], dict[str, Any], str, str], ...] = (
@@ -230,19 +230,19 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         best, rmse = found.rows[0].rmse, same.rows[0].rmse
         assert rmse < 0.9 * best  # or there would be nothing to say
         assert (
-            f"replace at {replacing} guarantees the same about answers with rms error {rmse:.4g}"
+            f'neighbours = "replace" with {replacing} protects answers as well, with rms error {rmse:.4g}'
             in found.advice
         )
-        assert f"hides presence at {replacing} only" in found.advice
+        assert f"hides who took part with {replacing} only" in found.advice
         assert (
-            f"add-remove at {adding} guarantees the same about answers, with rms error {best:.4g}"
+            f'neighbours = "add-remove" with {adding} protects answers as well, with rms error {best:.4g}'
             in same.advice
         )
-    assert "hides presence at ε = 2 only" in str(plan(survey, 1))
+    assert "hides who took part with ε = 2 only" in str(plan(survey, 1))
     tree = plan(
         Poset.from_mapping({"a": "all", "b": "all"}, children="partition"), 1, care={"all": 5, "a": 1, "b": 1}
     )
-    assert "If the number of records is public: replace at ε = 2" in str(tree)
+    assert 'If the number of records is public anyway: neighbours = "replace" with ε = 2' in str(tree)
 
 
 def test_bounded_records_are_looked_at_where_draws_are_kept() -> None:

@@ -1,4 +1,4 @@
-"""The rivals that are written here are the ones that they are said to be, and README's table is that of the stored rows."""
+"""The rivals that are written here are the ones that they are said to be."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.comparison import Ratio, comparisons, ratio
 from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
-from benchmarks._rivals.page import COSTS, SECTIONS, body, readme_sentence, readme_table, runs_of
+from benchmarks._rivals.page import COSTS, SECTIONS, body, runs_of
 from benchmarks._rivals.published import CLOSE, gram, reproduced
 from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
@@ -233,12 +233,6 @@ def test_every_rival_has_a_row_and_half_of_the_comparisons_are_on_new_population
     for section in SECTIONS:
         found = comparisons(STORED[section])
         assert 2 * sum(not one.ours.seen for one in found) >= len(found), section
-
-
-def test_the_table_and_the_opening_of_the_readme_are_those_of_the_stored_rows():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme_table(STORED) in text
-    assert readme_sentence(STORED) in text
 
 
 def test_the_page_is_that_of_the_stored_rows():

@@ -141,7 +141,7 @@ def test_a_guarantee_weaker_than_the_charge_is_noticed_before_it(ledger, monkeyp
 
     monkeypatch.setattr(pipeline, "run", cheaper)
     with pytest.raises(
-        InputError, match=r"less than the .*ε = 1/2.*Nothing was charged|not the one that the description has"
+        InputError, match=r"less than the .*ε = 0.5.*Nothing was charged|not the one that the description has"
     ):
         release(ledger)
     assert ledger.charges() == []

@@ -42,7 +42,7 @@ def test_a_saved_release_is_read_back_and_verified(ledger, tmp_path):
     assert again.columns == release.columns
     verdict = verify(folder)
     assert verdict.holds, str(verdict)
-    assert "must trust the publisher" in str(verdict)
+    assert "ask who published it" in str(verdict)
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
     )
     table.save(tmp_path / "table", report=False)
     verdict = str(verify(tmp_path / "table"))
-    assert "the numbers and their guarantee belong together" in verdict
-    assert "trust the publisher for: the errors" in verdict
+    assert "The numbers and their guarantee belong together" in verdict
+    assert "ask who published it: whether the errors are right" in verdict

@@ -129,7 +129,7 @@ def test_specs_and_the_command_line_plan_waves(tmp_path):
     assert made.manifest["waves"]["together"]["epsilon"] == "3/2"
     shown = json.loads(CliRunner().invoke(app, ["plan", str(spec), "--waves", "4", "--json"]).output)
     assert (shown["waves"], shown["each"]["epsilon"], shown["together"]["epsilon"]) == (4, "1/2", "2")
-    assert "of a change" in CliRunner().invoke(app, ["plan", str(spec), "--waves", "4"]).output
+    assert "a change within" in CliRunner().invoke(app, ["plan", str(spec), "--waves", "4"]).output
     spec.write_text(SPEC.format(waves=4).replace("year1", "year2"))
     with pytest.raises(InputError, match="4 waves at this price"):
         flat.with_spec(load_spec(spec))

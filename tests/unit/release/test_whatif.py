@@ -148,7 +148,7 @@ def test_the_command_line_prints_what_the_functions_find(path: Path) -> None:
     assert told("--drop", "b,a") == side_by_side(variants(spec, drop=[("b", "a")]))
     chances = told("--compare", "3%,4%", "--records", "800", "--epsilon", "0.5")["ε = 0.5"]["chances"]
     assert all(0 <= chance <= 1 for chance in chances.values())
-    assert "keeps all counts at once within ± 20 with 95 % probability" in run(
+    assert "keeps all counts at once within ± 20, 95 % of the time" in run(
         ["plan", str(path), "--error", "20"]
     )
 

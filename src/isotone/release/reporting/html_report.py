@@ -147,11 +147,10 @@ def _facts(release: Release) -> str:
     facts.append((escape(guarantee.unit), "what is protected, one at a time"))
     if release.columns.get("sd"):
         typical = math.sqrt(np.mean(np.square(np.array(release.columns["sd"], dtype=np.float64))))
-        facts.append((f"± {typical:.3g}", _page(release).typical_error))
+        facts.append((f"{typical:.3g}", _page(release).typical_error))
     if release.total is not None and isinstance(release.total, int):
-        facts.append(
-            (f"{release.total:,} ± {release.manifest['total_sd']:.3g}", "records in all (noisy too)")
-        )
+        noise = f"records in all, noisy too (typical error {release.manifest['total_sd']:.3g})"
+        facts.append((f"{release.total:,}", noise))
     return (
         '<div class="facts">'
         + "".join(f'<div class="fact"><b>{a}</b><span>{b}</span></div>' for a, b in facts)

@@ -68,19 +68,19 @@ class Verdict:
                 )
             return "\n".join(lines)
         open_ends = [_TRUST[check.name] for check in self.checks if not check.checked]
-        trust = ", ".join([*open_ends, "that the data was read by the rules stated"])
+        trust = ", ".join([*open_ends, "whether the data was read by the rules stated"])
         lines.append(
-            f"A reader may rely on: the numbers and their guarantee belong together. A reader must trust the publisher for: {trust}."
+            f"The numbers and their guarantee belong together. This folder cannot show, so ask who published it: {trust}."
         )
         return "\n".join(lines)
 
 
 _TRUST = {
-    "error": "the errors",
-    "report": "the report",
-    "metadata": "the descriptions for catalogues",
-    "signature": "who made this folder",
-    "ledger": "that the ledger was charged",
+    "error": "whether the errors are right",
+    "report": "whether the report is right",
+    "metadata": "whether the descriptions for catalogues are right",
+    "signature": "who made it",
+    "ledger": "whether the ledger was charged",
 }
 
 _COMPUTED = {"error", "report"}
