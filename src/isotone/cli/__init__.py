@@ -22,6 +22,7 @@ from isotone.cli.plans import plan
 from isotone.cli.publishing import export, keygen, schema, sign
 from isotone.cli.releasing import audit, check, release, report, verify
 from isotone.cli.reproduction import reproduce
+from isotone.cli.series import series_app
 from isotone.cli.serving import serve
 from isotone.errors import IsotoneError
 
@@ -70,6 +71,7 @@ for command in (
     app.command(cls=Command)(command)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(order_app, name="order")
+app.add_typer(series_app, name="series")
 
 
 def main() -> None:

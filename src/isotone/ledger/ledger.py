@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -474,11 +475,20 @@ def extract_charge(ledger: Ledger, number: int) -> bytes:
                     "unit": budget.unit,
                     "budget": Cost.of(budget).export(),
                     "charge": charge.export(),
+                    **_periods(ledger, number),
                 }
             )
     raise LedgerError(
         f"The ledger {ledger.address} has no charge {number}. 'isotone ledger show' lists them all."
     )
+
+
+def _periods(ledger: Ledger, number: int) -> dict[str, Any]:
+    """The hashes of what the periods of a series showed, if the charge is that of one."""
+    sql = "SELECT period, shown FROM isotone_period WHERE dataset = ? AND number = ? ORDER BY period"
+    rows = ledger.store.transact(lambda execute: execute(sql, ledger.dataset, number))
+    found = {str(period): f"sha256:{sha256(shown.encode()).hexdigest()}" for period, shown in rows}
+    return {"periods": found} if found else {}
 
 
 def read_extract(content: bytes) -> dict[str, Any]:
@@ -493,14 +503,16 @@ def read_extract(content: bytes) -> dict[str, Any]:
         same = _canonical(entries) == content
     except (ValueError, RecursionError):
         raise LedgerError("This is no extract of a charge: it is not JSON.") from None
-    if not (same and _has_form(entries, _FORM) and entries["format"] == EXTRACT_FORMAT):
+    periods = entries.pop("periods", {}) if isinstance(entries, dict) else {}
+    listed = isinstance(periods, dict) and all(t.isdecimal() and type(x) is str for t, x in periods.items())
+    if not (same and listed and _has_form(entries, _FORM) and entries["format"] == EXTRACT_FORMAT):
         raise LedgerError(
             f"This is no extract of a charge in the form {EXTRACT_FORMAT!r}. Write it with 'isotone ledger extract'."
         )
     costs = (entries["budget"], entries["charge"]["guarantee"])
     if not all(_NUMBER.fullmatch(text) for cost in costs for text in cost.values()):
         raise LedgerError("The numbers in this extract of a charge cannot be read.")
-    return entries
+    return {**entries, "periods": {int(t): shown for t, shown in periods.items()}}
 
 
 def _has_form(value: Any, form: Any) -> bool:

@@ -205,6 +205,11 @@ class RecordRules(RowsOfUnits):
     answers: Answers = field(default_factory=Answers)
     on_conflict: Conflict = "first"
 
+    @property
+    def keyed(self) -> bool:
+        """Whether a column says which record of its unit a row belongs to, so that long data may have several."""
+        return False
+
     def __post_init__(self) -> None:
         for name, known in (("on_violation", ("close", "drop")), ("on_conflict", ("first", "drop"))):
             object.__setattr__(self, name, one_of(getattr(self, name), name, known))
@@ -252,7 +257,7 @@ class RecordSource:
                 "Long data (element=) needs unit=: a row says that this unit has this element. Without it a row is a unit "
                 "with one code, which is for hierarchies."
             )
-        if self.element is not None and rules.contributions > 1:
+        if self.element is not None and rules.contributions > 1 and not rules.keyed:
             raise InputError("Long data is one record per unit; contributions above 1 has no meaning for it.")
         unknown = set(self.columns) - set(P.elements)
         if unknown:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from isotone.release.waves import require_affordable
 from isotone.scratch import scratch
 from isotone.silence import silent
 
-__all__ = ["Job", "Outcome", "Presentation", "released", "request_id", "run"]
+__all__ = ["Job", "Outcome", "Presentation", "released", "request_id", "require_publishable", "run"]
 
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
 _FILLED = 3 / 4  # of the largest file that is read: counts have more digits than the noise of a rehearsal
@@ -244,12 +244,23 @@ def rehearse(job: Job, frame: Frame, presentation: Presentation) -> list[int]:
     Query, mechanism, manifest, files and report go through the code that a release goes through. Of a large release
     some rows are written, each name in one of them at least. Returns about how many bytes each file will have.
     """
+    return require_publishable(
+        lambda: job.rehearsal(blank(frame), _REHEARSED),
+        job.guarantee,
+        report=presentation.folder is not None and presentation.report,
+    )
+
+
+def require_publishable(
+    made: Callable[[], tuple[Release, Mapping[str, int]]], guarantee: Guarantee, *, report: bool
+) -> list[int]:
+    """Refuse what could not be written, or not be read again, or would state more than is charged."""
     try:
-        nobody, more = job.rehearsal(blank(frame), _REHEARSED)
+        nobody, more = made()
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
-            nobody.save(folder, report=presentation.folder is not None and presentation.report)
+            nobody.save(folder, report=report)
             written, sizes = _require_readable(Path(folder), more)
-            _require_guarantee(written, job.guarantee)
+            _require_guarantee(written, guarantee)
             return sizes
     except IsotoneError:
         raise

@@ -37,7 +37,7 @@ from isotone.release.description import (
     gathered,
     section_of,
 )
-from isotone.release.kinds import SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
+from isotone.release.kinds import BESIDE, SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
 from isotone.release.manifest import Stated, content_hash
 from isotone.release.pipeline import Job, Outcome, Presentation, request_id, run
 from isotone.release.result import Release, write_file
@@ -241,7 +241,9 @@ class Spec(Section):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.key:
-            self.section.complete(bool(self.asked))
+            for key in (self.key, BESIDE.get(self.key)):
+                if key is not None:
+                    getattr(self, key).complete(bool(self.asked))
         return self
 
     # -- what can be done with it
@@ -307,7 +309,8 @@ class Spec(Section):
 
     @property
     def _sections(self) -> dict[str, Section]:
-        return {"data": self.data, "privacy": self.privacy, "output": self.output, self.key: self.section}
+        own = {key: getattr(self, key) for key in (self.key, BESIDE.get(self.key)) if key is not None}
+        return {"data": self.data, "privacy": self.privacy, "output": self.output, **own}
 
     def said(self, section: type[SectionType]) -> SectionType:
         """The section of the spec's kind, which must be of the type given."""
@@ -327,7 +330,10 @@ class Spec(Section):
         from isotone.release.kinds.counts.description import OrderEntries
 
         answers = Answers(**gathered(Answers, self._sections))
-        return self.said(OrderEntries).order(self.resolve, self.asked, answers)
+        section = self._sections.get("order", self.section)
+        if not isinstance(section, OrderEntries):
+            section = self.said(OrderEntries)
+        return section.order(self.resolve, self.asked, answers)
 
     @property
     def whose(self) -> Unit:
@@ -499,11 +505,12 @@ def plan_of(
 
 @cache
 def spec_form(*keys: str) -> type[Spec]:
-    """The form of specs with one of these sections, which is required if there is only one."""
+    """The form of specs with one of these sections, which is required if there is only one, with the one beside it."""
     given: dict[str, Any] = {name: (form, ...) for name, form in _COMMON.items()}
+    alone = len(keys) == 1 or keys == ("series", BESIDE["series"])
     for key in keys:
         form: Any = kind_of_section(key).section
-        given[key] = (form, ...) if len(keys) == 1 else (form | None, None)
+        given[key] = (form, ...) if alone else (form | None, None)
     return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **given)
 
 
@@ -528,9 +535,13 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
         raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
     asked = [key for key in SECTIONS if key in entries]
     problems: list[str] = []
-    if len(asked) != 1:
-        *others, last = (f"[{key}]" for key in SECTIONS)
-        problems.append(f"  the spec: a spec has exactly one of {', '.join(others)} and {last}")
+    if asked[:1] == ["series"]:
+        asked = ["series", *(asked[1:] or ["order"])]
+    if len(asked) != 1 and asked != ["series", "order"]:
+        *others, last = (f"[{key}]" for key in SECTIONS if key not in BESIDE)
+        problems.append(
+            f"  the spec: a spec has exactly one of {', '.join(others)} and {last}; [series] stands beside [order]"
+        )
     try:
         found = spec_form(*asked).model_validate({**entries, "folder": folder})
     except ValidationError as error:
@@ -592,6 +603,7 @@ def spec_schema() -> dict[str, Any]:
     schema["properties"].pop("folder")  # where the file is, which it does not say
     for kind in all_kinds():
         schema["properties"][kind.key] = {"$ref": f"#/$defs/{kind.section.__name__}"}
-    schema["oneOf"] = [{"required": [key]} for key in SECTIONS]
+    schema["oneOf"] = [{"required": [key]} for key in SECTIONS if key not in BESIDE]
+    schema["dependentRequired"] = {key: [other] for key, other in BESIDE.items()}
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "title": "isotone spec", **{k: v for k, v in schema.items() if k != "title"}}

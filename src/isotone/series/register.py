@@ -74,6 +74,11 @@ class HistoryRules(RecordRules):
             )
 
     @property
+    def keyed(self) -> bool:
+        """Whether a unit may have several histories, each with a key."""
+        return self.record is not None
+
+    @property
     def unit_columns(self) -> list[str]:
         """The columns that name the unit and its record."""
         return [name for name in (self.unit, self.record, self.date) if name is not None]
@@ -156,7 +161,7 @@ class Register:
 
     def _query(self, engine: _Local | _Cluster, old: Path | None, until: str | None) -> str:
         """The lines of the new register, from the rows and the register of the last period."""
-        names, leq, keyed = self.names, self.P.leq_matrix(), self.rules.record is not None
+        names, leq, keyed = self.names, self.P.leq_matrix(), self.rules.keyed
         unit, record = (f"CAST({text} AS {engine.text})" for text in (UNIT, RECORD if keyed else "''"))
         seen = [
             f"{engine.hmac(self.key, unit)} AS {_LINE}",

@@ -26,7 +26,7 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
-from isotone.ledger import Ledger
+from isotone.ledger import Charge, Ledger
 from isotone.ledger.stores.store import ConflictError
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
@@ -36,6 +36,8 @@ __all__ = ["Closing", "OpenSeries", "canonical", "open_series"]
 
 FORMAT = "isotone series 1"
 _END = "secrets destroyed"
+_ROOM = 1 << 20
+"""Bytes that the secret folder must have room for, more than noise and opening of a thousand counts take."""
 
 Read = Callable[[bytes, Path | None, Path], Ints]
 """Grows a register under this key from an old file, if there is one, to a new one, and counts it, a row for each group."""
@@ -60,7 +62,7 @@ def canonical(value: Any) -> bytes:
 def open_series(
     ledger: Ledger,
     folder: Path,
-    opening: dict[str, Any],
+    say: Callable[[Charge, str], bytes],
     guarantee: Guarantee,
     draw: Callable[[], Ints],
     *,
@@ -71,38 +73,38 @@ def open_series(
 ) -> OpenSeries:
     """Charge once, draw all noise of a series and keep it in the secret ``folder``.
 
-    ``opening`` is public: what is planned and by which mechanism. ``draw`` returns noise by period, group and stage. The
-    charge is sealed with the hash of the opening, which also says the hash of all noise, each period's with a salt of its own.
+    ``say`` makes the opening, which is public: what is planned and by which mechanism. It is told the charge and the hash of
+    all noise, each period's with a salt of its own. ``draw`` returns noise by period, group and stage. The charge is sealed
+    with the hash of the opening.
     """
-    if folder.exists():
-        raise InputError(
-            f"There is something at {folder}. A series needs a folder of its own, which it makes."
-        )
-    if not folder.parent.is_dir():
-        raise InputError(f"The folder {folder.parent} does not exist. Create it first.")
+    _require_room(folder)
     ledger.store.create(lambda _: None)  # the table of periods, where the ledger is older than it
-    with ledger.attempt(
-        guarantee, request=request, mechanism=mechanism, description=description, again=again, wait=False
-    ) as attempt:
-        attempt.draw()
-        noise = draw()
-        periods = [{"salt": random_key().hex(), "noise": part.tolist()} for part in noise]
-        leaves = [hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods]
-        number = attempt.charge.number
-        said = {
-            "format": FORMAT,
-            "dataset": ledger.dataset,
-            "charge": number,
-            "time": attempt.charge.time,
-            **opening,
-            "noise": hashlib.sha256(b"".join(leaves)).hexdigest(),
-        }
-        secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": number, "key": random_key().hex()}
-        folder.mkdir(mode=0o700)
-        _write(folder / "secret.json", {**secret, "periods": periods})
-        _write(folder / "opening.json", said)
-        _sync(folder.parent)
-        attempt.seal(hashlib.sha256(canonical(said)).hexdigest())
+    ready = False
+    try:
+        with ledger.attempt(
+            guarantee, request=request, mechanism=mechanism, description=description, again=again, wait=False
+        ) as attempt:
+            attempt.draw()
+            noise = draw()
+            periods = [{"salt": random_key().hex(), "noise": part.tolist()} for part in noise]
+            leaves = [
+                hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods
+            ]
+            said = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
+            secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
+            _write(
+                folder / "secret.json", canonical({**secret, "key": random_key().hex(), "periods": periods})
+            )
+            _write(folder / "opening.json", said)
+            _sync(folder.parent)
+            ready = True
+            attempt.seal(_digest(said))
+    except BaseException:
+        if not ready:  # what was drawn is lost with its charge, and must not lie around
+            for file in folder.iterdir():
+                _remove(file)
+            folder.rmdir()
+        raise
     return OpenSeries(ledger, folder)
 
 
@@ -112,13 +114,14 @@ class OpenSeries:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self.ledger, self.folder = ledger, folder
         try:
-            self.opening: dict[str, Any] = json.loads((folder / "opening.json").read_bytes())
-        except (OSError, ValueError):
-            raise InputError(f"There is no series in {folder}.") from None
-        self.number: int = self.opening.get("charge", 0)
+            content = (folder / "opening.json").read_bytes()
+            self.opening: dict[str, Any] = json.loads(content)["manifest"]
+            self.number: int = self.opening["charge"]
+        except (OSError, ValueError, LookupError, TypeError):
+            raise InputError(f"There is no series in {folder}. Open it first.") from None
         sealed = {charge.number: charge.release for charge in ledger.charges()}
-        digest = hashlib.sha256(canonical(self.opening)).hexdigest()
-        if self.opening.get("format") != FORMAT or sealed.get(self.number) != digest:
+        self.seal = _digest(content)
+        if sealed.get(self.number) != self.seal:
             raise LedgerError(
                 f"The series in {folder} is not what charge {self.number} of the ledger {ledger.address} was sealed with. "
                 "Either of them is not the one it was opened with: the series stops."
@@ -127,7 +130,7 @@ class OpenSeries:
     @property
     def periods(self) -> int:
         """How many periods are planned."""
-        return len(self.opening["periods"])
+        return len(self.opening["description"]["periods"])
 
     def shown(self) -> dict[int, Ints]:
         """The values of every period in the ledger."""
@@ -190,7 +193,7 @@ class OpenSeries:
         parts[:period] = [part if "values" in part else {"skipped": True} for part in parts[:period]]
         parts[period] = {"values": (counts + noise).tolist()}
         secret["register"] = {"file": new.name, "period": period, "mac": _mac(key, new, self.number, period)}
-        _write(self.folder / "secret.json", secret)
+        _write(self.folder / "secret.json", canonical(secret))
 
     def _record(self, rows: dict[int, str], secret: dict[str, Any]) -> None:
         """Put values that the ledger does not have, of this period or of a ledger that was put back, into it."""
@@ -213,7 +216,7 @@ class OpenSeries:
         if used:  # the ledger knows more than the folder, which was put back: this noise has met data
             for t in used:
                 parts[t] = {"values": json.loads(rows[t])}
-            _write(self.folder / "secret.json", secret)
+            _write(self.folder / "secret.json", canonical(secret))
         current = (secret.get("register") or {}).get("file")
         for file in self.folder.glob("register-*"):
             if file.name != current:
@@ -236,7 +239,7 @@ class OpenSeries:
             register(key).erase(unit, old, new)
             mac = _mac(key, new, self.number, last["period"])
             secret["register"] = {"file": new.name, "period": last["period"], "mac": mac}
-            _write(self.folder / "secret.json", secret)
+            _write(self.folder / "secret.json", canonical(secret))
             _remove(old)
 
     def destroy(self) -> None:
@@ -288,13 +291,34 @@ def _mac(key: bytes, path: Path, charge: int, period: int) -> str:
     return code.hexdigest()
 
 
-def _write(path: Path, value: dict[str, Any]) -> None:
+def _digest(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _require_room(folder: Path) -> None:
+    """Make the secret folder, and refuse before the charge where it cannot be made or the disk is full."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(
+            f"There is something at {folder}. A series needs a folder of its own, which it makes. Nothing was charged."
+        )
+    if not folder.parent.is_dir():
+        raise InputError(f"The folder {folder.parent} does not exist. Create it first. Nothing was charged.")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+        _write(folder / "room", b"0" * _ROOM)
+        (folder / "room").unlink()
+    except (OSError, LedgerError) as error:
+        raise InputError(f"The folder {folder} cannot be written: {error}. Nothing was charged.") from None
+
+
+def _write(path: Path, content: bytes) -> None:
     """Put a file in its place whole, for its owner alone, durably."""
     unborn = path.with_name(path.name + ".new")
     try:
         descriptor = os.open(unborn, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(canonical(value))
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         unborn.replace(path)

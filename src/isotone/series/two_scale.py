@@ -40,9 +40,10 @@ Fine = Literal["product", "chains"]
 def over_time(stages: Poset, periods: int) -> Poset:
     """The order of histories: who reached a stage has reached what is above it, and in every later period.
 
-    The counts of one period stand together.
+    The counts of one period stand together. Names are texts, as relaxations that were published name them.
     """
-    return Poset.product(Poset.chain(range(periods)), stages)
+    product = Poset.product(Poset.chain(range(periods)), stages)
+    return product.rename(lambda place: f"{place[0]} {place[1]}")
 
 
 @dataclass(frozen=True, init=False)

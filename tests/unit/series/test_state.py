@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError, LedgerError
-from isotone.ledger import BusyError, Ledger, LostError, SealedError
+from isotone.ledger import BusyError, Charge, Ledger, LostError, SealedError
 from isotone.ledger.attempt import AttemptError
 from isotone.ledger.stores import sqlite
 from isotone.ledger.stores.postgres import PostgresStore
@@ -28,10 +28,16 @@ NOISE = np.arange(100, 100 + T * 2).reshape(T, 1, 2)
 
 
 def opened(ledger: Ledger, folder: Path, **more: Any) -> OpenSeries:
-    opening = {"periods": [f"week {t}" for t in range(T)]}
     return open_series(
-        ledger, folder, opening, Guarantee.pure(1), lambda: NOISE, request="series", mechanism="test", **more
+        ledger, folder, say, Guarantee.pure(1), lambda: NOISE, request="series", mechanism="test", **more
     )
+
+
+def say(charge: Charge, noise: str) -> bytes:
+    """What an opening says, as far as the state looks at it."""
+    periods = [f"week {t}" for t in range(T)]
+    manifest = {"description": {"periods": periods}, "charge": charge.number, "noise": noise}
+    return state.canonical({"manifest": manifest})
 
 
 class Reader:
@@ -280,9 +286,8 @@ def test_a_register_that_is_not_the_last_stops_the_series(ledger: Ledger, tmp_pa
 def test_other_secrets_and_another_opening_are_refused(ledger: Ledger, tmp_path: Path) -> None:
     opened(ledger, tmp_path / "s")
     said = json.loads((tmp_path / "s" / "opening.json").read_bytes())
-    (tmp_path / "s" / "opening.json").write_bytes(
-        state.canonical({**said, "periods": [*said["periods"], "one more"]})
-    )
+    said["manifest"]["description"]["periods"].append("one more")
+    (tmp_path / "s" / "opening.json").write_bytes(state.canonical(said))
     with pytest.raises(LedgerError, match="sealed with"):
         OpenSeries(ledger, tmp_path / "s")
 
@@ -300,9 +305,10 @@ def test_noise_that_was_drawn_and_not_sealed_is_lost(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(state, "_write", lambda *_: (_ for _ in ()).throw(Killed))
+        patched.setattr(state, "random_key", lambda: (_ for _ in ()).throw(Killed))
         with pytest.raises((Killed, AttemptError)):
             opened(ledger, tmp_path / "s")
+    assert not (tmp_path / "s").exists()
     with pytest.raises(LostError):
         opened(ledger, tmp_path / "t")
     assert opened(ledger, tmp_path / "t", again=True).periods == T

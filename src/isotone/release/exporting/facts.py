@@ -34,6 +34,9 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _MEANINGS = {
     "margin": "The attributes by which the counts of this row are broken down.",
     "group": "The group, from a public list.",
+    "period": "The period, from a public list.",
+    "new": "What is new since the shown period before.",
+    "new_sd": "The standard deviation of the noise on what is new.",
     "element": "The question or item, from a public order.",
     "category": "The category, from a public list.",
     "stratum": "The public class of the category.",

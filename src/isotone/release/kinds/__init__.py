@@ -12,12 +12,22 @@ if TYPE_CHECKING:
     from isotone.release.description import Description
     from isotone.release.kinds.kind import Kind
 
-__all__ = ["SECTIONS", "all_kinds", "described_by", "kind_named", "kind_of_mechanism", "kind_of_section"]
+__all__ = [
+    "BESIDE",
+    "SECTIONS",
+    "all_kinds",
+    "described_by",
+    "kind_named",
+    "kind_of_mechanism",
+    "kind_of_section",
+]
 
-_DESCRIPTIONS = {"counts": "Counts", "table": "Table", "curve": "Curve"}
+_DESCRIPTIONS = {"counts": "Counts", "table": "Table", "curve": "Curve", "series": "Series"}
 """The class that describes each kind, by the name that manifests have for it and that its folder here has."""
-SECTIONS = {"order": "counts", "table": "table", "curve": "curve"}
-"""The sections of a spec that ask for a release, each with the kind."""
+SECTIONS = {"series": "series", "order": "counts", "table": "table", "curve": "curve"}
+"""The sections of a spec that ask for a release, each with the kind. The first that is there decides."""
+BESIDE = {"series": "order"}
+"""Sections that another one stands beside."""
 
 
 def described_by(name: str) -> type[Description]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -97,6 +98,10 @@ class Kind(ABC):
     def draws(self, manifest: Manifest) -> list[Manifest]:
         """The manifests of the draws that are in a release, which is itself unless it was derived from others."""
         return [manifest]
+
+    def paid_faults(self, release: Release, extract: Mapping[str, Any]) -> list[str]:
+        """What else the ledger says about a release, and does not say of this one."""
+        return []
 
     @abstractmethod
     def rebuild(self, manifest: Manifest) -> Any:

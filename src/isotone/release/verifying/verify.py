@@ -239,6 +239,7 @@ def _ledger(
         found, witness = paid_charge(ledger, draw.dataset, draw.charge, keys)
         guarantee = guarantee_from(draw.guarantee)
         faults = charge_faults(found, draw.charge, draw.dataset, guarantee, draw.content_hash or "")
+        faults = faults or kind_named(release.kind).paid_faults(release, found)
         if faults:
             return Check("ledger", False, "; ".join(faults))
         words.append(f"charge {draw.charge} paid for these values")

@@ -1,0 +1,191 @@
+"""Open a series, and close its periods one by one.
+
+The order of the steps is what keeps the noise of a period from meeting two tables; it is that of isotone.series.state.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from isotone.errors import InputError, IsotoneError
+from isotone.kernels import committed
+from isotone.ledger import Ledger
+from isotone.ledger.ledger import require_ledger
+from isotone.mechanism import no_progress
+from isotone.privacy.checks import plain_text, truth
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.kind import Stamp
+from isotone.release.kinds.parameters import stated_texts
+from isotone.release.kinds.series.description import Series, SeriesManifest, Shown, release_of
+from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to
+from isotone.release.pipeline import Outcome, require_publishable
+from isotone.release.result import Release, load_release
+from isotone.series.state import OpenSeries, open_series
+
+__all__ = ["closed", "opened", "published"]
+
+
+@np.errstate(all="ignore")
+def opened(
+    described: Series,
+    asked: Guarantee,
+    ledger: Ledger,
+    secrets: Path,
+    stated: Stated,
+    request: Any,
+    *,
+    again: bool = False,
+    progress: Any = None,
+) -> OpenSeries:
+    """Charge, draw all noise and keep it. ``request`` is what the data is known by, in public words."""
+    require_ledger(ledger)
+    tell = progress or no_progress
+    if described.date is not None:
+        raise InputError(
+            "This series is of the past, as it has a date column: release() shows all its periods at once."
+        )
+    words = content_hash(
+        {
+            "parameters": {
+                "kind": described.kind_name,
+                "guarantee": guarantee_to(asked),
+                "description": described.identity(),
+            },
+            "data": request,
+        }
+    )
+    for charge in [] if truth(again, "again") else ledger.sealed(words):
+        raise InputError(
+            f"This series was opened before, under charge {charge.number}: close its periods. A second one (again=True, --again) "
+            "is a second charge. Nothing was charged."
+        )
+    tell(0.0, "planning")
+    mechanism = described.mechanism(asked)
+    charged, stated = described.charged(mechanism, asked), stated_texts(stated, described.title)
+
+    def release(stamp: Stamp, noise: str, shown: Shown) -> Release:
+        common = {**vars(stated), "guarantee": guarantee_to(charged), **stamp.entries()}
+        said = {"kind": described.kind_name, "description": described.said(), **common}
+        manifest = replace(described.manifest(mechanism, shown, said), noise=noise, chain=[])
+        return release_of(manifest, dict(zip(*shown, strict=True)))
+
+    tell(0.6, "rehearsing")
+    groups = len(described.group_names or ("",))
+    zeros = np.zeros((len(described.periods), groups, len(described.stages)), np.int64)
+    rehearsed = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", words)
+    every = Shown(tuple(range(len(zeros))), zeros)
+    require_publishable(lambda: (release(rehearsed, "0" * 64, every), {}), charged, report=True)
+    tell(0.9, "charging the ledger")
+    with committed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return open_series(
+            ledger,
+            secrets,
+            lambda charge, noise: release(
+                Stamp(charge.number, charge.time, ledger.dataset, words), noise, Shown((), zeros[:0])
+            ).sealed_bytes(),
+            charged,
+            lambda: described.noise(mechanism),
+            request=words,
+            mechanism=described.mechanism_name(mechanism),
+            description=described.words,
+            again=again,
+        )
+
+
+@np.errstate(all="ignore")
+def closed(
+    described: Series,
+    data: Any,
+    period: Any,
+    ledger: Ledger,
+    secrets: Path,
+    folder: Path | None,
+    *,
+    wait: bool = True,
+    report: bool = True,
+) -> Outcome:
+    """Close a period, or say again what it showed, and publish the series. What can be refused is refused before a look."""
+    require_ledger(ledger)
+    name = plain_text(period, "period")
+    if name not in described.periods:
+        first, last = described.periods[0], described.periods[-1]
+        raise InputError(
+            f"The series has no period {name!r}: it has {len(described.periods)}, {first!r} to {last!r}."
+        )
+    if folder is not None:
+        outside, inside = folder.resolve(), secrets.resolve()
+        if outside == inside or outside in inside.parents or inside in outside.parents:
+            raise InputError(
+                f"The secrets {str(secrets)!r} and the published folder {str(folder)!r} must lie apart: neither in the other."
+            )
+    state = OpenSeries(ledger, secrets)
+    opening = _opening(state)
+    if opening.description != described.said():
+        raise InputError(
+            "This is not the series that was opened: other periods, stages, rules or groups need a new charge. Nothing was read."
+        )
+    if folder is not None:
+        _require_own(folder, opening, state)
+    number = described.periods.index(name)
+    source = described.source(data, None)
+    frame = source.open()
+    source.rehearse(frame)
+
+    def read(key: bytes, old: Path | None, new: Path) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say may be about contents
+            return described.register(key).grown(source.records, frame, old, new)
+
+    with committed():
+        fresh = state.close(number, read, wait=wait).fresh
+    release = release_of(opening, state.shown())
+    if folder is not None:
+        try:
+            release.save(folder, report=report)
+        except IsotoneError as error:
+            error.add_note(
+                "The period is closed, and the ledger has its values: the same command writes them again."
+            )
+            raise
+    return Outcome(release, fresh)
+
+
+def published(ledger: Ledger, secrets: Path) -> Release:
+    """The series as it stands, from the ledger and the folder of its secrets. No data is read."""
+    state = OpenSeries(ledger, secrets)
+    return release_of(_opening(state), state.shown())
+
+
+def _opening(state: OpenSeries) -> SeriesManifest:
+    return cast("SeriesManifest", Manifest.from_plain(state.opening))
+
+
+def _require_own(folder: Path, opening: SeriesManifest, state: OpenSeries) -> None:
+    """Refuse a folder that cannot be written, or that holds anything but this series."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = sorted(file.name for file in folder.iterdir())
+    except OSError as error:
+        raise InputError(
+            f"The folder {str(folder)!r} cannot be used: {error.strerror}. Nothing was read."
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"The folder {str(folder)!r} may not be written. Nothing was read.")
+    if not held:
+        return
+    try:
+        there = load_release(folder).manifest
+        own = isinstance(there, SeriesManifest) and (there.chain or [""])[0] == state.seal
+    except IsotoneError:
+        own = {*held} <= {"release.csv", "manifest.json", "report.html"}  # of which one was being written
+    if not own:
+        raise InputError(
+            f"The folder {str(folder)!r} holds something else than this series. Name another folder."
+        )

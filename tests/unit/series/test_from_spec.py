@@ -1,0 +1,462 @@
+"""A series from its spec to a verified chain, through the command line, and what stands against each mistake."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import isotone as iso
+from isotone.cli import app
+from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
+from isotone.ledger import extract_charge
+from isotone.release.kinds.series.description import SeriesManifest
+from isotone.release.kinds.series.report import LATE
+from isotone.release.manifest import Manifest
+from isotone.release.result import seal
+
+SPEC = """
+[order]
+parents = {{ "second dose" = "first dose" }}
+
+[series]
+periods = {periods}
+secrets = "secrets"
+
+[data]
+path = "rows.csv"
+unit = "id"
+element = "stage"
+
+[privacy]
+epsilon = {epsilon}
+ledger = "a.ledger"
+budget = {{ epsilon = 2000000 }}
+
+[output]
+folder = "out"
+"""
+WEEKS = ("week 1", "week 2", "week 3")
+STAGES = iso.Poset.chain(["second dose", "first dose"])
+EXACT = 1_000_000  # so little noise that counts are themselves
+Rows = Sequence[tuple[str, str]]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Callable[..., Path]:
+    """Write a spec and its data."""
+
+    def write(rows: Rows, epsilon: int = EXACT, periods: Sequence[str] = WEEKS) -> Path:
+        lines = "".join(f"{unit},{stage}\n" for unit, stage in rows)
+        (tmp_path / "rows.csv").write_text("id,stage\n" + lines)
+        spec = tmp_path / "doses.toml"
+        spec.write_text(SPEC.format(periods=json.dumps(list(periods)), epsilon=epsilon))
+        return spec
+
+    return write
+
+
+def isotone(*words: Any, fails: bool = False) -> str:
+    """What the command line prints."""
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+    if fails:
+        assert isinstance(done.exception, IsotoneError) or done.exit_code == 1, done.output
+        return f"{done.output}{done.exception}"
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    return done.output
+
+
+FIRST: Rows = [("a", "first dose"), ("b", "second dose"), ("", "first dose"), ("x", "no stage")]
+SECOND: Rows = [("c", "first dose")]
+THIRD: Rows = [("a", "second dose"), ("d", "first dose")]
+
+
+def test_from_a_spec_to_a_verified_chain(place: Callable[..., Path], tmp_path: Path) -> None:
+    spec = place(FIRST)
+    assert "product" in isotone("plan", spec)
+    assert "3 periods" in isotone("series", "open", spec)
+    assert "opened before, under charge 1" in isotone("series", "open", spec, fails=True)
+    assert "0 of 3 planned" in isotone("series", "show", spec)
+    values: list[list[int]] = []
+    for week, rows in zip(WEEKS, (FIRST, SECOND, THIRD), strict=True):
+        place(rows)
+        printed = json.loads(isotone("series", "close", spec, "--period", week, "--json"))
+        assert printed["new"] is True
+        values.append(printed["columns"]["value"])
+        place([("z", "second dose")] * 9)  # whatever the data shows now, nothing is read again
+        again = json.loads(isotone("series", "close", spec, "--period", week, "--json"))
+        assert (again["new"], again["columns"]) == (False, printed["columns"])
+        isotone("verify", tmp_path / "out", "--ledger", tmp_path / "a.ledger")
+    assert values == [[1, 2], [1, 2, 1, 3], [1, 2, 1, 3, 2, 4]]
+    assert "Its secrets are destroyed" in isotone("series", "show", spec)
+    assert sorted(file.name for file in (tmp_path / "secrets").iterdir()) == ["opening.json"]
+    shown = isotone("series", "show", tmp_path / "out", "--period", "week 2")
+    assert "3 of 3 planned periods" in shown
+    assert re.search(r"first dose\s+3\s", shown)
+    share = json.loads(isotone("share", tmp_path / "out", "second dose", "--of", "first dose", "--json"))
+    assert share["value"] == 0.5
+    assert json.loads(isotone("ledger", "export", tmp_path / "a.ledger"))["charges"][0]["state"] == "sealed"
+    assert LATE in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_extract_of_the_charge_knows_every_period(place: Callable[..., Path], tmp_path: Path) -> None:
+    spec = place(FIRST)
+    isotone("series", "open", spec)
+    isotone("series", "close", spec, "--period", "week 2")
+    extract = tmp_path / "charge.json"
+    content = extract_charge(iso.Ledger(tmp_path / "a.ledger"), 1)
+    extract.write_bytes(content)
+    assert iso.verify(tmp_path / "out", ledger=extract)["ledger"].holds
+    for wrong in (b'"1":"sha256:0', b'"2":"sha256:'):
+        extract.write_bytes(content.replace(b'"1":"sha256:', wrong))
+        assert not iso.verify(tmp_path / "out", ledger=extract)["ledger"].holds
+
+
+def series(**more: Any) -> iso.Series:
+    counts = {name: more.pop(name) for name in ("by", "confidence") if name in more}
+    survey = iso.Counts(STAGES, unit=more.pop("unit", "id"), answers=iso.Answers(element="stage"), **counts)
+    return iso.Series(survey, **{"periods": WEEKS, **more})
+
+
+def table(*pairs: tuple[str | None, str]) -> pl.DataFrame:
+    return pl.DataFrame(list(pairs), schema={"id": pl.String, "stage": pl.String}, orient="row")
+
+
+class Office:
+    """A series in Python with its ledger and its folders."""
+
+    def __init__(self, folder: Path, described: iso.Series, **budget: Any) -> None:
+        self.ledger = iso.Ledger(folder / "a.ledger", epsilon=2_000_000)
+        self.described, self.secrets, self.out = described, folder / "secrets", folder / "out"
+        described.open(ledger=self.ledger, secrets=self.secrets, **{"epsilon": EXACT, **budget})
+
+    def close(self, data: Any, week: str, described: iso.Series | None = None, **more: Any) -> iso.Release:
+        where = {"ledger": self.ledger, "secrets": self.secrets, "folder": self.out, **more}
+        return (described or self.described).close(data, week, **where)
+
+
+def test_readers_ask_about_any_two_periods(tmp_path: Path) -> None:
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(*[(str(i), "first dose") for i in range(900)]), "week 1")
+    early = iso.load_release(office.out)
+    made = office.close(table(*[(str(i), "second dose") for i in range(600, 1500)]), "week 3")
+    mechanism_sd = made.columns["new_sd"]
+    new = made.difference("week 1", "week 3", "first dose")
+    last = made.columns["value"]
+    assert new.value == last[3] - last[1] == made.columns["new"][3]
+    assert abs(new.value - 600) < 60
+    assert new.high - new.low < 2 * 4 * mechanism_sd[3]
+    assert early.change(made, "first dose") == new  # the same draw, not two independent ones
+    share = made.share("second dose", "first dose")
+    assert share.low <= 0.6 <= share.high
+    assert made.share(("week 3", "second dose"), ("week 3", "first dose")) == share
+    wide = made.share("second dose", "first dose", population=True)
+    assert wide.low < share.low
+    assert wide.high > share.high
+    shares = made.shares()
+    assert list(shares) == [("second dose", "first dose")]
+    assert made.contrast({"week 3: first dose": 1, "week 1: first dose": -1}) == new
+    assert set(made.difference("week 1", "week 3")) == {"first dose", "second dose"}
+    for question, words in (
+        (lambda: made.difference("week 2", "week 3"), "shows no period"),
+        (lambda: made.difference("week 3", "week 1"), "earlier period"),
+        (lambda: made.share("third dose", "first dose"), "no stage"),
+        (lambda: made.share("first dose"), "of="),
+        (lambda: made.sum("first dose"), "contain each other"),
+        (lambda: iso.combine([made, early]), "belong|depend|combination"),
+        (lambda: made.change(early), "continues|same"),
+    ):
+        with pytest.raises(InputError, match=words):
+            question()
+
+
+def test_intervals_of_what_is_new_hold_as_often_as_stated() -> None:
+    """Binomial at 95 % with 400 series: below 365 with a probability of 1e-3; two counts as if independent are far wider."""
+    from isotone.privacy.guarantee import Guarantee
+    from isotone.release.kinds.series.description import Shown
+
+    described = series()
+    mechanism = described.mechanism(Guarantee.pure(1))
+    known = described.known(mechanism)
+    held = 0
+    law = mechanism.law()
+    half = law.half_width(np.array([0, -1, 0, 0, 0, 1.0]), 0.95)
+    for _ in range(400):
+        drawn = Shown((0, 1, 2), np.array([mechanism.draw()]).transpose(1, 0, 2))
+        columns = described.columns(mechanism, drawn, known)
+        held += abs(columns["value"][5] - columns["value"][1]) <= half
+    assert 365 <= held <= 399
+
+
+def test_two_series_are_compared_with_independent_noise(tmp_path: Path) -> None:
+    found: list[iso.Release] = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        office = Office(tmp_path / name, series(), epsilon=1)
+        found.append(office.close(table(*[(str(i), "first dose") for i in range(400)]), "week 1"))
+    change = found[0].change(found[1], "first dose")
+    assert change.low <= 0 <= change.high
+    alone = found[0].high[1] - found[0].value[1]
+    assert change.high - change.value > alone  # two draws
+
+
+def test_groups_have_noise_of_their_own(tmp_path: Path) -> None:
+    described = series(by={"region": ["north", "south"]})
+    office = Office(tmp_path, described, epsilon=1)
+    secret = json.loads((office.secrets / "secret.json").read_bytes())
+    noise = np.array([part["noise"] for part in secret["periods"]])
+    assert noise.shape == (3, 2, 2)
+    data = table(("a", "first dose")).with_columns(region=pl.lit("south"))
+    made = office.close(data, "week 1")
+    assert made.columns["group"] == ("north", "north", "south", "south")
+    assert (np.array(made.columns["value"]) - noise[0].ravel()).tolist() == [0, 0, 0, 1]
+    office.close(data, "week 3")
+    assert iso.verify(office.out).holds
+    later = iso.load_release(office.out)
+    assert later.difference(("week 1", "south"), ("week 3", "south"), "first dose").confidence == 0.95
+    replaced = series(by={"region": ["north", "south"]}, unit=iso.Unit("id", neighbours="replace"))
+    with pytest.raises(InputError, match="not proved"):
+        replaced.plan(rho=1)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": EXACT}, {"rho": EXACT}, {"epsilon": 10, "delta": "1e-6"}])
+def test_a_series_of_the_past_counts_rows_from_their_day_on(tmp_path: Path, budget: dict[str, Any]) -> None:
+    described = series(date="day", periods=("2024-01-07", "2024-01-14", "2024-01-21"))
+    data = pl.DataFrame(
+        {
+            "id": ["a", "a", "b", "c", "d"],
+            "stage": ["first dose", "second dose", "second dose", "first dose", "first dose"],
+            "day": ["2024-01-03", "2024-01-15T08:00", "2024-01-14", None, "not a day"],
+        }
+    )
+    ledger = iso.Ledger(tmp_path / "a.ledger", **{name: 2 * float(x) for name, x in budget.items()})
+    made = described.release(data, ledger=ledger, folder=tmp_path / "out", **budget)
+    if EXACT in budget.values():
+        assert made.columns["value"] == (0, 1, 1, 2, 2, 2)
+    assert iso.verify(tmp_path / "out", ledger=tmp_path / "a.ledger").holds
+    with pytest.raises(InputError, match="of the past"):
+        described.open(ledger=ledger, secrets=tmp_path / "s", **budget)
+    with pytest.raises(InputError, match="no date column"):
+        series().release(data, ledger=ledger, **budget)
+
+
+def forged(folder: Path, change: Callable[[dict[str, Any], dict[str, list[Any]]], None]) -> bool:
+    """Whether a folder that was changed, and sealed again by the forger, still verifies."""
+    made = iso.load_release(folder)
+    plain = json.loads(made.manifest.text())
+    columns = {name: list(column) for name, column in made.columns.items()}
+    change(plain, columns)
+    plain = {key: value for key, value in plain.items() if key not in ("content_hash", "files")}
+    again = seal({k: tuple(v) for k, v in columns.items()}, Manifest.from_plain(plain))
+    again.save(folder)
+    return iso.verify(folder).holds
+
+
+def _entry(name: str) -> Callable[[dict[str, Any], dict[str, list[Any]]], None]:
+    def change(plain: dict[str, Any], columns: dict[str, list[Any]]) -> None:
+        errors, chain = plain["errors"], plain["chain"]
+        if name in errors:
+            errors[name][1][0] *= 0.5
+        elif name == "epsilon":
+            plain["guarantee"]["epsilon"] = "1/2"
+        elif name == "opening":
+            chain[0] = "sha256:" + "0" * 64
+        elif name == "link":
+            chain[1] = "sha256:" + "0" * 64
+        elif name == "shortened":
+            chain.pop()
+        elif name == "values":
+            columns["value"][0] += 1
+        elif name == "value and all that follows":
+            for column in ("value", "low", "high", "new"):
+                columns[column][0] += 1
+            columns["new"][2] -= 1
+        elif name == "number":
+            plain["shown"] = [0, 1]
+        elif name == "twice":
+            plain["shown"] = [0, 0]
+        elif name == "past":
+            plain["chain"] = plain["noise"] = None
+        elif name == "missing":
+            plain["shown"] = [2]
+            plain["chain"] = [chain[0], chain[2]]
+            for column in columns.values():
+                del column[:2]
+        elif name == "new":
+            columns["new"][2] += 1
+        elif name == "periods":
+            plain["description"]["periods"].append("week 4")
+        elif name == "noise":
+            plain["noise"] = "1" * 64
+
+    return change
+
+
+FORGERIES = [
+    "sd",
+    "half_width",
+    "new_sd",
+    "epsilon",
+    "opening",
+    "link",
+    "shortened",
+    "values",
+    "value and all that follows",
+]
+FORGERIES += ["number", "twice", "past", "missing", "new", "periods", "noise"]
+
+
+@pytest.mark.parametrize("entry", FORGERIES)
+def test_what_was_changed_is_found(tmp_path: Path, entry: str) -> None:
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    office.close(table(("b", "first dose")), "week 3")
+    assert forged(office.out, lambda plain, columns: None)
+    assert not forged(office.out, _entry(entry))
+
+
+def test_a_chain_that_a_forger_makes_anew_is_not_that_of_the_ledger(tmp_path: Path) -> None:
+    """Whoever makes all hashes again passes without the ledger, and not with it."""
+    from isotone.release.kinds.series.description import release_of
+
+    office = Office(tmp_path, series(), epsilon=1)
+    made = office.close(table(("a", "first dose")), "week 1")
+    assert isinstance(made.manifest, SeriesManifest)
+    for other in (made.manifest, replace(made.manifest, noise="1" * 64)):
+        release_of(other, {0: np.array([[7, 9]])}).save(office.out)
+        assert iso.verify(office.out).holds
+        assert not iso.verify(office.out, ledger=tmp_path / "a.ledger").holds
+
+
+def test_another_series_is_a_new_charge(tmp_path: Path) -> None:
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    others = (
+        series(periods=(*WEEKS, "week 4")),
+        series(periods=WEEKS[:2]),
+        series(matters="last"),
+        series(confidence=0.9),
+        series(unit=iso.Unit("id", neighbours="replace")),
+        iso.Series(iso.Counts(iso.Poset.antichain(STAGES.elements), unit="id"), periods=WEEKS),
+    )
+    for other in others:
+        with pytest.raises(InputError, match="new charge"):
+            office.close(table(), "week 2", other)
+    with pytest.raises(InputError, match="no period"):
+        office.close(table(), "week 9")
+    with pytest.raises(InputError, match="lie apart"):
+        office.close(table(), "week 2", folder=tmp_path)
+    with pytest.raises(InputError, match="lie apart"):
+        office.close(table(), "week 2", folder=office.secrets / "out")
+    with pytest.raises(LedgerError):
+        office.close(table(), "week 2", ledger=iso.Ledger(tmp_path / "other.ledger", epsilon=1))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="something else"):
+        office.close(table(), "week 2", folder=tmp_path / "elsewhere")
+    assert str(office.ledger.spent().epsilon) == "1"
+    assert office.close(table(), "week 2").manifest["shown"] == [0, 1]
+
+
+def test_a_table_that_lost_its_unit_column_is_refused_and_nothing_is_shown(tmp_path: Path) -> None:
+    office = Office(tmp_path, series())
+    for lost in ("id", "stage"):
+        with pytest.raises(InputError, match=f"no column '{lost}'"):
+            office.close(table(("a", "first dose")).drop(lost), "week 1")
+    assert not list(office.out.glob("*.json"))
+    assert office.close(table(("a", "first dose")), "week 1").columns["value"] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"periods": ()}, "empty"),
+        ({"periods": ("a", "a")}, "twice"),
+        ({"periods": ("2024-02-01", "2024-01-01")}, "out of order"),
+        ({"periods": "abc"}, "list"),
+        ({"periods": ("a\tb",)}, "control"),
+        ({"periods": ("a",), "date": "day"}, "last day"),
+        ({"unit": None}, "needs unit="),
+        ({"unit": iso.Unit("id", contributions=2)}, "record="),
+        ({"record": "case"}, "record="),
+        ({"matters": "most"}, "matters"),
+        ({"by": {"a": ["x"], "b": ["y"]}}, "one column of groups"),
+        ({"horizon": 3}, "no parameter"),
+    ],
+)
+def test_what_means_nothing_is_refused_without_data(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        series(**given)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"max_size": 1}, {"total": True}, {"waves": 2}, {"mechanism": "LaplaceMechanism"}, {"care": "levels"}],
+)
+def test_what_counts_have_and_a_series_has_not_is_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="series has"):
+        iso.Series(iso.Counts(STAGES, unit="id", **more), periods=WEEKS)
+
+
+def test_specs_that_mean_nothing_are_refused(place: Callable[..., Path], tmp_path: Path) -> None:
+    spec = place(FIRST)
+    text = spec.read_text()
+    for old, new, words in (
+        ('[order]\nparents = { "second dose" = "first dose" }', "", "order"),
+        ('unit = "id"', "", "needs unit="),
+        ('periods = ["week 1", "week 2", "week 3"]', "periods = []", "empty"),
+        ('periods = ["week 1", "week 2", "week 3"]', "", "periods"),
+        ('secrets = "secrets"', "", "secrets"),
+        ("[series]", "[serie]", "series"),
+    ):
+        spec.write_text(text.replace(old, new))
+        assert words in isotone("series", "open", spec, fails=True)
+        assert not (tmp_path / "a.ledger").exists()
+    spec.write_text(text)
+    with pytest.raises(InputError, match="no date column"):
+        iso.load_spec(spec).release()
+    spec.write_text(text + '\n[table]\ncolumn = "stage"\n')
+    with pytest.raises(SpecError, match="exactly one"):
+        iso.load_spec(spec)
+
+
+def test_the_true_counts_stand_in_no_error_and_in_no_public_file(tmp_path: Path) -> None:
+    office = Office(tmp_path, series(), epsilon="0.001")
+    office.close(table(*[(str(i), "first dose") for i in range(4321)]), "week 1")
+    for file in office.out.iterdir():
+        assert "4321" not in file.read_text()
+
+
+def test_who_asks_to_be_forgotten_stays_counted_and_is_not_found_again(
+    place: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = place([("a", "first dose"), ("b", "second dose")])
+    isotone("series", "open", spec)
+    isotone("series", "close", spec, "--period", "week 1")
+    isotone("series", "erase", spec, "--unit", "a")
+    place([("b", "second dose")])
+    isotone("series", "close", spec, "--period", "week 2")
+    assert list(iso.load_release(tmp_path / "out").columns["value"]) == [1, 2, 1, 2]
+    assert len(list((tmp_path / "secrets").glob("register-*"))) == 1
+
+
+def test_contents_never_raise(tmp_path: Path) -> None:
+    """Numbers, nulls, nothing and other types in every column that may hold them."""
+    described = series(by={"region": ["north"]}, record="case", unit=iso.Unit("id", contributions=2))
+    office = Office(tmp_path, described)
+    odd = [None, "", "NaN", "first dose", "FIRST DOSE", " first dose", "\x00", "𝔘", "0", "a" * 5000]
+    for week, column in zip(WEEKS, ("id", "stage", "region"), strict=True):
+        rows = {
+            name: odd if name == column else ["first dose" if name == "stage" else "north"] * len(odd)
+            for name in ("id", "stage", "region", "case")
+        }
+        office.close(pl.DataFrame(rows), week)
+    assert iso.verify(office.out).holds
