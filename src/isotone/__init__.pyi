@@ -21,12 +21,12 @@ from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
 from isotone.release.kinds.series.description import Series as Series
 from isotone.release.kinds.table.description import Table as Table
-from isotone.release.reader_questions import combine as combine
 from isotone.release.result import Release as Release
+from isotone.release.result import combine as combine
 from isotone.release.result import load_release as load_release
 from isotone.release.spec import Spec as Spec
 from isotone.release.spec import load_spec as load_spec
-from isotone.release.verifying.verify import verify as verify
+from isotone.release.verify import verify as verify
 from isotone.release.waves import plan_waves as plan_waves
 
 __all__: list[str]

@@ -65,7 +65,7 @@ def measure(page, width, folder):
 
 
 def test_reports_fit_a_phone_and_a_desk(tmp_path):
-    from isotone.release.reporting.html_report import report_html
+    from isotone.release.report import report_html
 
     for i, release in enumerate(releases(tmp_path)):
         page = report_html(release)

@@ -16,8 +16,7 @@ from typing import Any
 from isotone.errors import IsotoneError
 from isotone.ledger import Attempt, Ledger
 from isotone.release import load_spec, pipeline
-from isotone.release.pipeline import Job
-from isotone.release.place import Place
+from isotone.release.pipeline import Job, Place
 from isotone.release.result import Release
 from tests.support import flat
 

@@ -32,9 +32,8 @@ def export(
     ledger. With --json they are printed, and nothing is written.
     """
     from isotone.release import load_release
-    from isotone.release.exporting.export import described
-    from isotone.release.exporting.export import export as write
-    from isotone.release.exporting.facts import PublisherWords
+    from isotone.release.export import PublisherWords, described
+    from isotone.release.export import export as write
 
     if as_json:
         typer.echo(json_text(described(load_release(folder), PublisherWords(publisher, license, url, unit))))
@@ -58,7 +57,7 @@ def keygen(
     owner: Annotated[str, typer.Option(help="Who the key belongs to, in one word.")] = "isotone",
 ) -> None:
     """Make a key to sign releases with. Keys made by ssh-keygen -t ed25519 serve as well."""
-    from isotone.release.verifying.signing import make_key
+    from isotone.release.signing import make_key
 
     key = make_key(path, owner)
     out.print(f"{path} is the private key: keep it. {path}.pub is public: {key.fingerprint}", markup=False)
@@ -71,7 +70,7 @@ def sign(
     key: Annotated[Path, typer.Option(metavar="KEY", help="The private key.")],
 ) -> None:
     """Sign the values and the manifest of a release, or an extract of a ledger."""
-    from isotone.release.verifying.signing import sign_file, sign_release
+    from isotone.release.signing import sign_file, sign_release
 
     where = sign_release(what, key) if what.is_dir() else sign_file(what, key)
     out.print(f"Signature: {where}", markup=False)

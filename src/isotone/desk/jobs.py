@@ -21,7 +21,7 @@ from isotone.release.folder import has_file, read_file
 from isotone.release.pipeline import request_id
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, deliver, open_ledger
-from isotone.release.verifying.verify import Verdict, verify
+from isotone.release.verify import Verdict, verify
 
 __all__ = [
     "STAGES",

@@ -21,9 +21,9 @@ from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds import kind_named
-from isotone.release.reporting.html_report import guarantee_in_words
+from isotone.release.report import guarantee_in_words
 from isotone.release.spec import Spec, load_spec
-from isotone.release.verifying.verify import verify
+from isotone.release.verify import verify
 
 __all__ = [
     "download",

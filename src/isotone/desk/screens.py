@@ -22,7 +22,7 @@ from isotone.desk.sheets import SHEETS, BreakdownSheet, sheet_for, sheet_named, 
 from isotone.desk.words import FormError, lines, release_lines
 from isotone.errors import IsotoneError
 from isotone.privacy.adjacency import NEIGHBOURS
-from isotone.release.reporting.html_report import guarantee_in_words, report_html
+from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 

@@ -3,10 +3,10 @@ from isotone.ledger import Charge as Charge
 from isotone.ledger import Cost as Cost
 from isotone.ledger import Ledger as Ledger
 from isotone.reading.sources import SourceError as SourceError
-from isotone.release.checking.contents import DeskReport as DeskReport
+from isotone.release.check import DeskReport as DeskReport
 from isotone.release.description import Answers as Answers
 from isotone.release.description import Unit as Unit
-from isotone.release.exporting.export import export as export
+from isotone.release.export import export as export
 from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
 from isotone.release.kinds.series.description import Series as Series
@@ -15,16 +15,16 @@ from isotone.release.manifest import Manifest as Manifest
 from isotone.release.order_files import describe_order as describe_order
 from isotone.release.order_files import load_order as load_order
 from isotone.release.order_files import read_order as read_order
-from isotone.release.reader_questions import combine as combine
 from isotone.release.result import Release as Release
+from isotone.release.result import combine as combine
 from isotone.release.result import load_release as load_release
 from isotone.release.spec import Spec as Spec
 from isotone.release.spec import SpecPlan as SpecPlan
 from isotone.release.spec import audit_name as audit_name
 from isotone.release.spec import load_spec as load_spec
 from isotone.release.spec import spec_schema as spec_schema
-from isotone.release.verifying.verify import Verdict as Verdict
-from isotone.release.verifying.verify import verify as verify
+from isotone.release.verify import Verdict as Verdict
+from isotone.release.verify import verify as verify
 from isotone.release.waves import WavePlan as WavePlan
 from isotone.release.waves import plan_waves as plan_waves
 

@@ -50,15 +50,14 @@ from isotone.privacy.guarantee import Unit as PrivacyUnit
 from isotone.reading.contributions import UnitEntry, check_contributions
 from isotone.reading.questions import Answers as AnswerWords
 from isotone.reading.questions import Question, book_of
-from isotone.release.kinds.parameters import column_name
-from isotone.release.manifest import Manifest, Stated
+from isotone.release.manifest import Manifest, Stated, column_name
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.ledger import Ledger
     from isotone.planning.plan import Plan
     from isotone.reading.sources import Frame
-    from isotone.release.checking.contents import DeskReport
+    from isotone.release.check import DeskReport
     from isotone.release.kinds.kind import Stamp
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
@@ -590,7 +589,7 @@ class Description(ABC):
 
     def check(self, data: Any) -> DeskReport:
         """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
-        from isotone.release.checking.contents import check_data
+        from isotone.release.check import check_data
 
         return check_data(self.checked(), data)
 

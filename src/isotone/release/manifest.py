@@ -1,42 +1,160 @@
-"""The manifest says what a release is and what it guarantees, in typed values that can be hashed and checked.
+"""Columns of a release as text, for its CSV file and for its seal.
 
-It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
-the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
-adds its own entries in a subclass (``release/kinds``). The entries are described in docs/reference/manifest.md.
+A breakdown has millions of numbers. So floats are written in bulk, in the same characters as by ``repr``, and a word
+that stands in many rows is quoted once.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import inspect
+import io
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, NotRequired, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import to_json
 from typing_extensions import TypedDict
 
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.privacy.guarantee import Guarantee, exact
-from isotone.release.writing.column_texts import json_parts
+from isotone.reading.columns import label
+from isotone.reading.contributions import UnitKey
+
+if TYPE_CHECKING:
+    from isotone.counts import PosetMechanism
+    from isotone.tables.two_stage import TableMechanism
 
 __all__ = [
     "FORMAT",
+    "ROUNDING",
+    "Columns",
+    "Floats",
     "GuaranteeEntry",
     "Manifest",
     "OrderEntry",
     "Stated",
     "canonical_json",
+    "column_name",
     "content_hash",
+    "csv_text",
     "digest",
     "guarantee_from",
     "guarantee_to",
+    "json_parts",
     "manifest_schema",
     "order_from",
     "order_to",
+    "public_names",
+    "rebuild_count_mechanism",
+    "rebuild_curve_mechanism",
+    "rebuild_table_mechanism",
+    "recipe_of",
+    "require_type",
+    "require_writable",
+    "stated_texts",
+    "thinned",
+    "unit_in_words",
+    "unit_key",
 ]
+
+
+Columns = Mapping[str, Sequence[Any]]
+Floats = NDArray[np.float64]
+
+ROUNDING = 1e-4
+"""Published errors are rounded to four decimal places; the last may differ."""
+
+_QUOTED = re.compile('[",\r\n]')  # what some version of csv.writer puts between quotes
+_TOGETHER = 50_000  # rows: the cells of all of them as texts take much more room than the file
+_LEAST, _MOST = 1e-4, 1e15
+"""Between these all writers of shortest decimals agree; beyond them some write an exponent."""
+
+
+def csv_text(columns: Columns) -> str:
+    """The columns as ``csv.writer`` writes them."""
+    parts = [",".join(map(_cell, columns)) + "\n"]
+    rows = {len(column) for column in columns.values()}
+    if len(rows) > 1:
+        raise ValueError("The columns of a release have different lengths.")
+    for start in range(0, max(rows, default=0), _TOGETHER):
+        cells = [_cells(column[start : start + _TOGETHER]) for column in columns.values()]
+        parts += ["\n".join(map(",".join, zip(*cells, strict=True))), "\n"]
+    return "".join(parts)
+
+
+def json_parts(columns: Columns) -> Iterator[bytes]:
+    """The columns as ``json.dumps`` writes them with sorted keys, part by part."""
+    comma = "{"
+    for name in sorted(columns):
+        yield f"{comma}{json.dumps(name, ensure_ascii=False)}: ".encode()
+        yield _array(columns[name])
+        comma = ", "
+    yield b"}" if columns else b"{}"
+
+
+def _array(column: Sequence[Any]) -> bytes:
+    if _are_plain_floats(column):
+        return to_json(column).replace(b",", b", ")
+    return json.dumps(column, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _cells(column: Sequence[Any]) -> list[str]:
+    """Each value as it stands in a CSV file."""
+    if not column:
+        return []
+    if _are_plain_floats(column):
+        return to_json(column)[1:-1].decode().split(",")
+    kinds = set(map(type, column))
+    if kinds == {str}:
+        if not _QUOTED.search("".join(column)):
+            return list(column)
+        quoted = {word: _cell(word) for word in set(column)}
+        return [quoted[word] for word in column]
+    return list(map(str, column)) if kinds == {int} else [_cell(value) for value in column]
+
+
+def _cell(value: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([value, ""])  # one empty cell alone would be quoted
+    return out.getvalue()[:-2]
+
+
+def _are_plain_floats(column: Sequence[Any]) -> bool:
+    """Whether all are floats that every writer writes in the same way."""
+    if not column or set(map(type, column)) != {float}:
+        return False
+    sizes = np.abs(np.array(column))
+    return bool(np.all((sizes == 0) | ((sizes >= _LEAST) & (sizes < _MOST))))
+
+
+def thinned(columns: Columns, step: int) -> dict[str, tuple[Any, ...]]:
+    """Every ``step``-th row, and one row at least with each word."""
+    kept = {*range(0, max(map(len, columns.values()), default=0), step)}
+    for column in columns.values():
+        if column and isinstance(column[0], str):
+            kept.update(dict(zip(column, range(len(column)), strict=True)).values())
+    rows = sorted(kept)
+    return {name: tuple(column[row] for row in rows) for name, column in columns.items()}
+
+
+# The manifest says what a release is and what it guarantees, in typed values that can be hashed and checked.
+#
+# It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
+# the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
+# adds its own entries in a subclass (``release/kinds``). The entries are described in docs/reference/manifest.md.
 
 FORMAT = "isotone release 1"
 LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
@@ -289,3 +407,171 @@ def guarantee_from(plain: Mapping[str, Any]) -> Guarantee:
         plain["neighbours"],
         plain["unit"],
     )
+
+
+# Public parameters that all kinds share, as plain values.
+
+_LONGEST_TEXT = 1_000
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_NAMES = (str, int, float, Decimal, date, np.bool_, np.integer, np.floating, np.datetime64)
+"""What a public list may hold: never a missing value, which would be taken for a name."""
+
+
+def column_name(value: Any, name: str) -> str:
+    """The name of a column as plain text."""
+    try:
+        return plain_text(value, name)
+    except InputError:
+        raise InputError(
+            f"{name} must be the name of one column as text, not {shown(value)}. "
+            "A column whose name is a number has to be renamed first."
+        ) from None
+
+
+def unit_key(value: Any) -> UnitKey:
+    """What names the unit of a row, as plain text."""
+    return None if value is None else column_name(value, "unit")
+
+
+def public_names(values: Any, name: str) -> tuple[str, ...]:
+    """A public list of names (texts, numbers, booleans or dates) as a column of any type would show them."""
+    require_list(values, name)
+    if isinstance(values, Mapping):
+        raise InputError(f"{name} must be a list of names, not {shown(values)}, which is a mapping.")
+    listed: list[Any] = (
+        values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    )  # Arrow has scalars of its own
+    for value in listed:
+        if not isinstance(value, _NAMES) or value != value:
+            raise InputError(f"{name} must hold texts, numbers, booleans or dates, not {shown(value)}.")
+    names = tuple(label(value) for value in listed)
+    for entry in names:
+        require_writable(entry, name)
+    return names
+
+
+def stated_texts(stated: Stated, title: str) -> Stated:
+    """What is stated as plain texts, with ``title`` where there is none."""
+    texts = {name: _stated_text(text, name) for name, text in vars(stated).items() if text is not None}
+    return Stated(**{**texts, "title": texts.get("title") or title})
+
+
+def _stated_text(value: Any, name: str) -> str:
+    text = plain_text(value, name, empty=True)
+    if len(text) > _LONGEST_TEXT:
+        raise InputError(f"{name} must have at most {_LONGEST_TEXT:,} characters, not {len(text):,}.")
+    require_writable(text, name)
+    return text
+
+
+def unit_in_words(column: Any, words: Any) -> str:
+    """The privacy unit in words, by default the name of its column, or "record"."""
+    return unit_key(column) or "record" if words is None else plain_text(words, "unit_name")
+
+
+def require_type(value: Any, name: str, kind: type) -> None:
+    """Refuse what is given and of another type."""
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} must be of the type {kind.__name__}, not {shown(value)}.")
+
+
+def require_writable(text: str, name: str) -> None:
+    """Refuse public text that cannot be written, or that would steer a terminal."""
+    if _CONTROL.search(text):
+        raise InputError(
+            f"{name} holds {shown(text)}: control characters (tabs, new lines, escape codes) are refused in what is "
+            "published. Rename it."
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
+
+
+# A recipe is a mechanism as plain values, from which a stranger can rebuild what made a release.
+#
+# A recipe is the name of the mechanism's class and the arguments of its constructor. Every mechanism keeps its
+# arguments as attributes of the same names, which is all that this needs.
+
+
+def recipe_of(mechanism: Any) -> dict[str, Any]:
+    """The name and the arguments that make this mechanism again (the order apart)."""
+    plain: dict[str, Any] = {"name": type(mechanism).__name__}
+    for name in _arguments(type(mechanism)):
+        value = _argument(mechanism, name)
+        if value is not None:
+            plain[name] = value
+    return plain
+
+
+def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
+    """The mechanism that a recipe describes, over the order ``P``."""
+    from isotone.counts.count_plan import count_mechanism
+    from isotone.counts.relaxation import Relaxation
+    from isotone.order.bipartitions.counting import within_reach
+
+    kind = count_mechanism(str(recipe.get("name")))
+    given = _given(kind, recipe)
+    if "relaxation" in given:
+        given["relaxation"] = Relaxation.from_plain(given["relaxation"])
+    elif "relaxation" in _arguments(kind) and P.height > 2 and not within_reach(P.canonical.order):
+        # A release of such an order names its relaxation; to search for another could take hours.
+        raise InputError("The order is beyond exact reach, and the recipe names no relaxation of it.")
+    return kind(P, **given)
+
+
+def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
+    """The mechanism of a table that a recipe describes."""
+    from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism
+
+    if recipe.get("name") == GaussianTableMechanism.__name__:
+        return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
+    _require_named(recipe, TwoStageMechanism, "tables")
+    return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
+
+
+def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
+    """The checked public parameters of a curve's estimator, with the guarantee they make."""
+    from isotone.curves import PrivateIsotonicRegression  # here: it brings scikit-learn
+
+    _require_named(recipe, PrivateIsotonicRegression, "curves")
+    given: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in _given(PrivateIsotonicRegression, recipe).items()
+    }
+    return PrivateIsotonicRegression(**given).check()
+
+
+def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> None:
+    if recipe.get("name") != kind.__name__:
+        raise InputError(f"There is no mechanism {recipe.get('name')!r} for {what}.")
+
+
+def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in recipe.items() if key != "name"}
+    unknown = sorted(set(given) - set(_arguments(kind)))
+    if unknown:
+        raise InputError(f"{kind.__name__} has no argument {unknown[0]!r}; the recipe is of another version.")
+    return given
+
+
+def _arguments(kind: type[Any]) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name not in ("P", "progress", "ledger")]
+
+
+def _argument(mechanism: Any, name: str) -> Any:
+    """An argument as plain values. Epsilon, delta and rho are those of the guarantee, and exact."""
+    if name in ("epsilon", "delta", "rho"):
+        number: Fraction = getattr(mechanism.guarantee, name)
+        return str(number) if number else None
+    if name == "relaxation":
+        return _relaxation(mechanism)
+    holder = mechanism if hasattr(mechanism, name) else mechanism.unit
+    value = getattr(holder, name)
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _relaxation(mechanism: PosetMechanism) -> dict[str, Any] | None:
+    """What a search found for an order beyond exact reach, so that nobody has to search again."""
+    found = mechanism.sampler.described(mechanism.law_draws)
+    return None if found is None else found.plain()

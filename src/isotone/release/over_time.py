@@ -21,9 +21,8 @@ from isotone.mechanism import no_progress
 from isotone.privacy.checks import plain_text, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.kind import Stamp
-from isotone.release.kinds.parameters import stated_texts
 from isotone.release.kinds.series.description import Series, SeriesManifest, Shown, release_of
-from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to
+from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
 from isotone.series.state import OpenSeries, open_series

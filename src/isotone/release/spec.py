@@ -45,7 +45,7 @@ from isotone.release.result import Release, write_file
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.order import Poset
-    from isotone.release.checking.contents import DeskReport
+    from isotone.release.check import DeskReport
     from isotone.release.kinds.kind import Kind
 
 __all__ = [
@@ -271,7 +271,7 @@ class Spec(Section):
 
     def check(self) -> DeskReport:
         """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
-        from isotone.release.checking.contents import check_spec
+        from isotone.release.check import check_spec
 
         return check_spec(self)
 

@@ -16,7 +16,7 @@ import isotone as iso
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism
 from isotone.errors import InputError
 from isotone.release import verify
-from isotone.release.reporting.html_report import report_html
+from isotone.release.report import report_html
 from isotone.release.result import seal
 
 P = iso.Poset(["hyp", "meds"], [("meds", "hyp")])

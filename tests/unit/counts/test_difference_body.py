@@ -21,7 +21,7 @@ from isotone.mechanism import Mechanism
 from isotone.order import Poset
 from isotone.order.bipartitions.extended import loosened, tables
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.recipes import rebuild_count_mechanism, recipe_of
+from isotone.release.manifest import rebuild_count_mechanism, recipe_of
 
 SURVEY = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

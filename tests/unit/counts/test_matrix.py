@@ -21,7 +21,7 @@ from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.recipes import rebuild_count_mechanism, recipe_of
+from isotone.release.manifest import rebuild_count_mechanism, recipe_of
 
 SMALL = [P for n in range(1, 5) for P in all_posets(n)]
 BOTH: tuple[Neighbours, ...] = ("add-remove", "replace")

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from isotone.release.writing import column_texts as writing
-from isotone.release.writing.column_texts import csv_text, json_parts, thinned
+from isotone.release import manifest as writing
+from isotone.release.manifest import csv_text, json_parts, thinned
 
 
 def _columns(rows: int) -> dict[str, tuple]:

@@ -16,11 +16,11 @@ import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.regression import sums_for
 from isotone.errors import InputError
-from isotone.release.kinds.curve.bands import measured_from
+from isotone.release.kinds.curve.description import measured_from
 from isotone.release.kinds.curve.kind import curve_faults
-from isotone.release.recipes import rebuild_curve_mechanism
+from isotone.release.manifest import rebuild_curve_mechanism
 from isotone.release.result import Release, load_release, seal
-from isotone.release.verifying.verify import verify
+from isotone.release.verify import verify
 
 X = np.arange(1_000) % 20
 DATA = pd.DataFrame(
@@ -73,7 +73,7 @@ def test_the_usual_band_is_one_that_holds(ledger, given: dict[str, Any], kind: s
 
 
 def _page(found: Release) -> str:
-    from isotone.release.reporting.html_report import report_html
+    from isotone.release.report import report_html
 
     return report_html(found)
 

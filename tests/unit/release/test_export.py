@@ -17,9 +17,7 @@ from tests.support.forgeries import edited, forged
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release import export, load_release, verify
-from isotone.release.exporting import DESCRIPTIONS
-from isotone.release.exporting.export import described
-from isotone.release.exporting.facts import PublisherWords
+from isotone.release.export import DESCRIPTIONS, PublisherWords, described
 from isotone.release.manifest import digest
 
 UNIT = "schoolchild"

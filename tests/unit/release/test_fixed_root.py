@@ -18,7 +18,7 @@ from isotone.cli import app
 from isotone.counts import FixedRootMechanism
 from isotone.errors import InputError
 from isotone.release import Release, load_release, verify
-from isotone.release.kinds.counts.measuring import measured
+from isotone.release.kinds.counts.derived import measured
 
 P = iso.Poset.from_mapping(
     {"a": "all", "b": "all", "other": "all", "a1": "a", "a2": "a"}, children="partition"

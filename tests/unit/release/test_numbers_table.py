@@ -11,7 +11,7 @@ from tests.support import flat
 
 import isotone as iso
 from isotone.order.layout import nested_order
-from isotone.release.reporting.numbers_table import numbers_table
+from isotone.release.report import numbers_table
 
 ORDER = iso.Poset(["year", "flu", "hyp", "meds", "both"], [("year", "hyp"), ("meds", "hyp"), ("both", "meds"), ("both", "flu")])  # fmt: skip
 

@@ -11,7 +11,7 @@ from tests.support.release_worker import Worker, fill
 from isotone.errors import InputError
 from isotone.ledger import LostError
 from isotone.release import Ledger, load_spec, verify
-from isotone.release.place import Place
+from isotone.release.pipeline import Place
 
 SPEC = """
 [data]

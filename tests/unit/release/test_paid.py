@@ -7,8 +7,8 @@ import pytest
 from isotone.ledger import Ledger
 from isotone.ledger.ledger import extract_charge
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.verifying.paid import charge_faults, paid_charge
-from isotone.release.verifying.signing import make_key, sign_file
+from isotone.release.signing import make_key, sign_file
+from isotone.release.verify import charge_faults, paid_charge
 
 STATED = Guarantee.pure(1, unit="person")
 

@@ -25,7 +25,7 @@ P = iso.Poset.chain(["twice", "hyp"])
 @pytest.fixture(autouse=True)
 def short_report(monkeypatch):
     """Reports are no matter here, and would take most of the time."""
-    monkeypatch.setattr("isotone.release.reporting.html_report.report_html", lambda release: "a page")
+    monkeypatch.setattr("isotone.release.report.report_html", lambda release: "a page")
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ KILLED = """
 import os, sys
 import isotone as iso
 from isotone.ledger import Attempt
-from isotone.release.place import Place
+from isotone.release.pipeline import Place
 
 data, ledger, step, after, request = sys.argv[1:]
 owner, name = {"seal": Attempt, "publish": Place}[step], step

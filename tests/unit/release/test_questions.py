@@ -14,7 +14,7 @@ from tests.support import flat
 import isotone as iso
 from isotone import InputError, Question, SpecError
 from isotone.release import load_order, load_spec
-from isotone.release.kinds.counts.asked import labels_of, questions_of
+from isotone.release.kinds.counts.derived import labels_of, questions_of
 from isotone.release.kinds.counts.kind import CountsKind
 from isotone.release.manifest import Manifest
 from isotone.release.result import seal

@@ -13,8 +13,7 @@ from isotone.counts.count_plan import count_mechanisms
 from isotone.errors import InputError
 from isotone.release import load_release, verify
 from isotone.release.kinds.counts import description
-from isotone.release.manifest import order_from
-from isotone.release.recipes import rebuild_count_mechanism, recipe_of
+from isotone.release.manifest import order_from, rebuild_count_mechanism, recipe_of
 
 P = iso.Poset(["a", "b", "c", "d"], [("a", "b"), ("b", "d"), ("c", "d")])
 CHAIN = iso.Poset.chain(["a", "b", "c", "d"])

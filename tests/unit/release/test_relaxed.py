@@ -19,10 +19,10 @@ from isotone.counts import sampler as sources
 from isotone.counts.sampler import Recent, Sampler
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.release import load_spec, verify
-from isotone.release.kinds.counts import faults
+from isotone.release.kinds.counts import kind as faults
 from isotone.release.kinds.counts.columns import count_columns
+from isotone.release.manifest import rebuild_count_mechanism
 from isotone.release.order_files import read_relaxation
-from isotone.release.recipes import rebuild_count_mechanism
 
 ELEMENTS = ["a", "b", "c", "d", "e"]
 RELATIONS = [("a", "b"), ("b", "c"), ("d", "c"), ("d", "e")]

@@ -18,7 +18,7 @@ from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.errors import BudgetError, InputError, MissingExtraError
 from isotone.release import SourceError, verify
 from isotone.release.kinds.counts import columns as count_query
-from isotone.release.recipes import rebuild_count_mechanism
+from isotone.release.manifest import rebuild_count_mechanism
 from isotone.release.result import Release, seal
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])

@@ -8,7 +8,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
-from isotone.release.reporting.html_report import report_html
+from isotone.release.report import report_html
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 PEOPLE = pa.table({"person": range(30), "hyp": [1] * 30, "twice": [0] * 30, "meds": [0] * 30})
@@ -77,7 +77,7 @@ def test_the_report_says_what_happens_to_records_with_several_options(tmp_path, 
 
 def test_tables_name_their_columns_and_show_the_digits_that_errors_leave(ledger):
     """The name of x, the place of a breakdown in one column, whole numbers beside errors above one."""
-    from isotone.release.reporting.numbers_table import numbers_table
+    from isotone.release.report import numbers_table
 
     people = pa.table({"sex": ["f", "m"] * 40, "ill": [1, 1, 0, 1] * 20, "age": range(80)})
     setting: dict[str, Any] = {"by": ["sex"], "groups": {"sex": ["f", "m"]}, "margins": ["", "sex"]}

@@ -67,7 +67,7 @@ def test_a_changed_release_is_noticed(ledger, tmp_path, name, change):
 
 
 def test_a_guarantee_the_mechanism_does_not_keep_is_noticed_even_when_sealed_anew(ledger):
-    from isotone.release.verifying.verify import derived_guarantee
+    from isotone.release.verify import derived_guarantee
 
     release = counts(ledger)
     cheat = {**release.manifest, "guarantee": {**release.manifest["guarantee"], "epsilon": "1/2"}}

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from isotone.errors import InputError, IsotoneError
-from isotone.release.verifying import signing
-from isotone.release.verifying.signing import make_key, public_keys, sign, signer
+from isotone.release import signing
+from isotone.release.signing import make_key, public_keys, sign, signer
 
 MESSAGE = b'{"columns": {"value": [1, 2]}}'
 

@@ -14,7 +14,7 @@ import isotone as iso
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Attempt, AttemptError, LostError
 from isotone.release import Ledger, load_release, load_spec, verify
-from isotone.release.place import Place
+from isotone.release.pipeline import Place
 from isotone.release.result import seal
 from isotone.scratch import scratch
 

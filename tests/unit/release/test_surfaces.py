@@ -18,10 +18,10 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.reading.grids import CellSource, count_cells
 from isotone.release.kinds import kind_named
-from isotone.release.reporting.html_report import report_html
+from isotone.release.report import report_html
 from isotone.release.result import Release, load_release, seal
 from isotone.release.spec import load_spec
-from isotone.release.verifying.verify import verify
+from isotone.release.verify import verify
 
 RNG = np.random.default_rng(0)
 A, B = RNG.uniform(0, 10, 600), RNG.uniform(-1, 1, 600)

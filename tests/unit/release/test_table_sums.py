@@ -14,7 +14,7 @@ from tests.support import flat
 import isotone as iso
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds.table.reader import sum_of, sums_of
+from isotone.release.kinds.table.kind import sum_of, sums_of
 from isotone.release.spec import load_spec
 from isotone.tables import population_bands
 from isotone.tables.thresholds import Thresholds

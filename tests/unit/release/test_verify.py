@@ -17,7 +17,7 @@ import isotone as iso
 from isotone.errors import InputError
 from isotone.ledger.ledger import extract_charge
 from isotone.release import load_release, verify
-from isotone.release.verifying.signing import make_key, sign_file, sign_release
+from isotone.release.signing import make_key, sign_file, sign_release
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
 from isotone.linear.mechanism import LinearMechanism
 from isotone.linear.strategy import Identity
 from isotone.order import Poset
-from isotone.release.recipes import rebuild_count_mechanism, recipe_of
+from isotone.release.manifest import rebuild_count_mechanism, recipe_of
 
 __all__ = [
     "DECIMALS",

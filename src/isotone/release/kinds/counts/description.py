@@ -55,13 +55,21 @@ from isotone.release.kinds.counts.columns import (
     margins_recipe,
     original_columns,
 )
-from isotone.release.kinds.parameters import column_name, public_names, require_writable
-from isotone.release.manifest import Manifest, guarantee_from, order_from, order_to
+from isotone.release.manifest import (
+    Manifest,
+    column_name,
+    guarantee_from,
+    order_from,
+    order_to,
+    public_names,
+    rebuild_count_mechanism,
+    recipe_of,
+    require_writable,
+    thinned,
+)
 from isotone.release.order_files import read_order, read_relaxation
-from isotone.release.recipes import rebuild_count_mechanism, recipe_of
 from isotone.release.result import seal
 from isotone.release.waves import WavesEntry, planned_waves, waves_entry
-from isotone.release.writing.column_texts import thinned
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -673,7 +681,7 @@ class Counts(Description):
 
     def findings(self, source: Any) -> list[str]:
         """Records that break the order, values in no list, and answers that are neither yes nor no."""
-        from isotone.release.kinds.counts.record_check import check_counts
+        from isotone.release.kinds.counts.check import check_counts
 
         return check_counts(self, source)
 

@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isotone.audit.exact import audit_count_mechanism, example_of
-from isotone.counts import PosetMechanism
 from isotone.counts.count_plan import count_mechanism, count_mechanisms
 from isotone.counts.fixed_root import FixedRootMechanism
+from isotone.counts.knorm import PosetMechanism
 from isotone.counts.margins import MarginsMechanism
+from isotone.counts.mechanism import AdditiveMechanism
+from isotone.counts.sampler import mean_of_rows
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
+from isotone.noise.public_stream import public_stream
 from isotone.privacy.checks import truth
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.counts.combining import draws_of, total_guarantee
-from isotone.release.kinds.counts.deriving import made_consistent
+from isotone.release.kinds.counts.columns import (
+    DECIMALS,
+    breakdown_columns,
+    count_columns,
+    known_errors,
+    law_entry,
+    original_columns,
+)
+from isotone.release.kinds.counts.derived import (
+    as_drawn,
+    combine_counts,
+    consistent_breakdown,
+    consistent_columns,
+    draws_of,
+    given,
+    groups_of,
+    has_margins,
+    made_consistent,
+    measured_tables,
+    mechanism_of,
+    origins,
+    total_guarantee,
+)
 from isotone.release.kinds.counts.description import CountManifest, Counts
-from isotone.release.kinds.counts.margins_deriving import as_drawn
-from isotone.release.kinds.counts.margins_deriving import made_consistent as consistent_margins
-from isotone.release.kinds.counts.margins_reader import BreakdownReader, margins_of
-from isotone.release.kinds.counts.margins_report import BreakdownPage
-from isotone.release.kinds.counts.measuring import has_margins
-from isotone.release.kinds.counts.report import CountsPage
-from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, guarantee_from, order_from
-from isotone.release.recipes import rebuild_count_mechanism
+from isotone.release.kinds.counts.reader import BreakdownReader, margins_of
+from isotone.release.kinds.counts.report import BreakdownPage, CountsPage
+from isotone.release.kinds.kind import Kind, Reader
+from isotone.release.manifest import (
+    ROUNDING,
+    Columns,
+    Floats,
+    Manifest,
+    guarantee_from,
+    order_from,
+    rebuild_count_mechanism,
+)
 from isotone.release.result import Release
+from isotone.release.waves import wave_faults
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
 
-__all__ = ["KIND", "CountsKind"]
+__all__ = [
+    "KIND",
+    "CountsKind",
+    "breakdown_faults",
+    "count_faults",
+    "derived_faults",
+]
 
 
 class CountsKind(Kind):
@@ -57,7 +95,7 @@ class CountsKind(Kind):
             if weights != "variance":
                 raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
             whole = truth(integers, "integers")
-            return consistent_margins(release, margins_of(release.manifest), integers=whole)
+            return consistent_breakdown(release, margins_of(release.manifest), integers=whole)
         return made_consistent(release, integers, weights)
 
     def reader(self, release: Release) -> Reader:
@@ -143,8 +181,6 @@ class CountsKind(Kind):
 
     def faults(self, release: Release) -> list[str]:
         """Labels, errors and intervals that are not those of the mechanism."""
-        from isotone.release.kinds.counts.faults import count_faults, derived_faults
-        from isotone.release.kinds.counts.margins_faults import breakdown_faults
 
         described = Counts.from_manifest(release.manifest, release.columns)
         if described.said() != release.manifest.description:
@@ -165,3 +201,242 @@ def _begins(release: Release) -> bool:
 
 
 KIND = CountsKind()
+
+
+# Recomputes errors and intervals of counts from the mechanism that a manifest describes.
+#
+# Each function returns what is wrong, a phrase each; nothing if all is as the mechanism says. Intervals come from a public
+# stream and are compared exactly. Errors that were simulated are compared within eight of their own standard errors, so that another version of the random numbers would pass (false
+# alarm below 1e-7 for each element), and one tenth more or less would not.
+
+WALKED = 4_000
+"""Rows of a random walk that show whether noise stays within intervals."""
+
+SPREADS = 8.0
+"""So many standard errors a simulated number may be off."""
+
+
+def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechanism) -> list[str]:
+    """Faults in the labels, errors and intervals of counts."""
+    groups = groups_of(manifest)
+    names = [str(name) for name in mechanism.P.elements]
+    repeat = len(groups) if groups else 1
+    expected = {"element", "value", "sd", "low", "high", "low_all", "high_all"}
+    if set(columns) != (expected | {"group"} if groups else expected):
+        return ["the columns are not those of a release of counts"]
+    if list(columns["element"]) != names * repeat:
+        return ["the elements are not those of the order, in its sequence"]
+    if groups and list(columns["group"]) != [value for value in groups for _ in names]:
+        return ["the groups are not those that the manifest lists"]
+    level = float(manifest["description"]["confidence"])
+    if not 0 < level < 1:
+        return ["the confidence of the intervals is not between 0 and 1"]
+    if manifest.get("consistent"):
+        return ["the manifest does not say what was made consistent"]
+    faults = _value_faults(columns) + wave_faults(manifest)
+    possible = getattr(mechanism, "possible_outputs", None)
+    if possible is not None and not faults:
+        rows = np.array(columns["value"], dtype=np.float64).reshape(repeat, -1)
+        if not np.array_equal(possible(rows), rows):
+            faults.append("the values do not add up")
+    error = mechanism.error()
+    sd = np.tile(error.sd, repeat)
+    if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):
+        faults.append("the standard deviations are not the mechanism's")
+    if "total" in manifest or "total_sd" in manifest:
+        faults += _total_faults(manifest, mechanism, repeat, bool(groups))
+    if manifest.get("law") != law_entry(mechanism, level):
+        faults.append("the law of the noise is not described as this version draws it")
+    widths = count_columns(mechanism, level)
+    values = np.array(columns["value"], dtype=np.int64).reshape(repeat, -1)
+    wanted = original_columns(mechanism.P, groups, values, widths)
+    if any(tuple(columns[name]) != wanted[name] for name in ("low", "high", "low_all", "high_all")):
+        faults.append("the intervals are not the mechanism's")
+    elif isinstance(mechanism, PosetMechanism) and not _keeps_within(mechanism, widths, level):
+        faults.append("the noise leaves the intervals more often than stated")
+    return faults
+
+
+def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]], level: float) -> bool:
+    """Whether noise stays within intervals whose draws the manifest told, by a simulation that needs none of them."""
+    relaxation = mechanism.sampler.relaxation
+    if relaxation is None or not relaxation.draws:
+        return True
+    rows = np.abs(np.asarray(mechanism.simulate(WALKED, public_stream("isotone check 1")), dtype=np.float64))
+    slack = (
+        1.5 if mechanism.P.choices else 0.5
+    )  # from rounding, of both running totals where there are choices
+    wide = np.append(widths["alone"], widths["together"][:1]) + slack
+    outside = np.concatenate((rows, rows.max(axis=1, keepdims=True)), axis=1) > wide
+    share = mean_of_rows(outside.astype(np.float64))
+    return bool(np.all(share.variance <= 1 - level + SPREADS * share.standard_error))
+
+
+def derived_faults(release: Release) -> list[str]:
+    """Faults in what was derived. It is computed again from the releases that it was derived from."""
+    manifest = release.manifest
+    assert isinstance(manifest, CountManifest)
+    for origin, values in origins(manifest):
+        again = _restored(origin, values)
+        if again.manifest.content_hash != origin.content_hash:
+            return ["a release that this one was derived from was changed"]
+        if not origin.derived:
+            faults = count_faults(again.columns, origin, mechanism_of(origin))
+        else:
+            faults = derived_faults(again)
+        if faults:
+            return faults
+    again = _rederived(manifest)
+    stated, found = (replace(one, content_hash=None, files=None) for one in (manifest, again.manifest))
+    if stated != found or set(again.columns) != set(release.columns):
+        return ["the manifest is not that of what was derived"]
+    same = _same_columns(again.columns, release.columns)
+    return [] if same else ["the values are not those that were derived"]
+
+
+def _restored(manifest: CountManifest, values: Sequence[Any]) -> Release:
+    """A release again, from its manifest and its values. The hash is that of what comes out."""
+    if manifest.derived:
+        again = _rederived(manifest)
+        return Release(again.columns, replace(manifest, content_hash=again.manifest.content_hash))
+    mechanism = mechanism_of(manifest)
+    known = count_columns(mechanism, float(manifest["description"]["confidence"]))
+    rows = np.array(values, dtype=np.int64).reshape(-1, len(mechanism.P))
+    columns = original_columns(mechanism.P, groups_of(manifest), rows, known)
+    return Release(columns, replace(manifest, content_hash=manifest.hash_with(columns)))
+
+
+def _rederived(manifest: CountManifest) -> Release:
+    """What a derived release should be, by the same steps and with the same refusals."""
+    derived, parts = manifest.derived, [_restored(*origin) for origin in origins(manifest)]
+    if not derived or not parts:
+        raise InputError("the manifest does not say what was derived from what")
+    how = derived["how"]
+    if how == "combined" and len(parts) > 1:
+        return combine_counts(parts, derived["follows_order"])
+    if how == "given" and len(parts) == 1:
+        groups, records = groups_of(manifest), derived["records"]
+        stated = records if groups is None else dict(zip(groups, records, strict=True))
+        return given(parts[0], stated, derived["after_rules"])
+    if how == "consistent" and len(parts) == 1:
+        return made_consistent(parts[0], derived["integers"], derived["weights"])
+    raise InputError(f"the manifest derives counts in an unknown way, {str(how)[:40]!r}")
+
+
+def _same_columns(first: Columns, second: Columns) -> bool:
+    """Whether two releases agree, in whole numbers and names exactly, elsewhere up to the last digit published."""
+    for name, column in first.items():
+        other = second[name]
+        if len(column) != len(other):
+            return False
+        for a, b in zip(column, other, strict=True):
+            near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 2 * ROUNDING
+            if type(a) is not type(b) or not (a == b or near):
+                return False
+    return True
+
+
+def _value_faults(columns: Columns) -> list[str]:
+    whole = all(isinstance(x, int) for x in columns["value"])
+    return [] if whole else ["the values are not whole numbers"]
+
+
+def _spread(sd: Floats, standard_error: Floats) -> Floats:
+    """The standard error of each standard deviation, given that of each variance."""
+    if not standard_error.size:
+        return np.zeros_like(sd)
+    return np.divide(standard_error, 2 * sd, out=np.zeros_like(sd), where=sd > 0)
+
+
+def _near(published: Sequence[Any], known: Floats, spread: Floats) -> bool:
+    off = np.abs(np.array(published, dtype=float) - known)
+    return bool(np.all(off <= SPREADS * spread + ROUNDING + 1e-9 * known))
+
+
+def _total_faults(
+    manifest: Mapping[str, Any], mechanism: AdditiveMechanism, repeat: int, grouped: bool
+) -> list[str]:
+    total, stated = manifest.get("total"), manifest.get("total_sd")
+    totals = total if isinstance(total, list) else [total]
+    whole = all(isinstance(x, int) and not isinstance(x, bool) for x in totals)
+    if not whole or len(totals) != repeat or isinstance(total, list) != grouped:
+        return ["the numbers of records are not one for each group"]
+    variance = getattr(mechanism, "total_variance", None)
+    if variance is None:
+        return ["the mechanism does not release the number of records"]
+    known, error = math.sqrt(variance()), mechanism.error()
+    # simulated like the errors of the elements, from the same draws: no better known than the worst of them
+    relative = float(np.max(_spread(error.sd, error.standard_error) / np.maximum(error.sd, 1e-9)))
+    near = stated is not None and abs(float(stated) - known) <= SPREADS * relative * known + ROUNDING
+    return [] if near else ["the standard deviation of the number of records is not the mechanism's"]
+
+
+# What is published beside the noisy integers, computed again from them and the mechanism that a manifest describes.
+
+SEARCHED = 1e-3
+"""Searches of different versions for the best shares differ less than this in the error."""
+
+_WORDS = {
+    "raw": "the values as estimated do not follow from the noisy integers",
+    "value": "the values are not the least-squares estimates of the noisy integers",
+    "sd": "the standard deviations are not the mechanism's",
+    "low": "the intervals are not the mechanism's",
+    "high": "the intervals are not the mechanism's",
+}
+
+
+def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]:
+    """Faults in the labels, values, errors and intervals of a breakdown."""
+    manifest = release.manifest
+    assert isinstance(manifest, CountManifest)
+    level = float(manifest["description"]["confidence"])
+    if not 0 < level < 1:
+        return ["the confidence of the intervals is not between 0 and 1"]
+    tables = measured_tables(manifest, mechanism)
+    wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
+    if manifest.derived is not None or manifest.consistent is not None:
+        if (
+            manifest.derived is None
+            or not manifest.consistent
+            or set(manifest.derived) != {"how", "integers"}
+            or not isinstance(manifest.derived["integers"], bool)
+        ):
+            return ["the manifest does not say how the values were derived"]
+        wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"])
+    said = wave_faults(manifest) + _share_faults(mechanism)
+    return said + _differences(release.columns, wanted, list(mechanism.breakdown.columns))
+
+
+def _share_faults(mechanism: MarginsMechanism) -> list[str]:
+    """Whether the shares are as good for the importance stated as those that a search gives."""
+    weights = np.array(mechanism.importance)
+    rho = mechanism.guarantee.rho if mechanism.guarantee.kind != mechanism.base.guarantee.kind else None
+    best = MarginsMechanism(mechanism.base, mechanism.breakdown, _pairs(mechanism), rho=rho)
+    found, least = (float(weights @ one.mean_variances()) for one in (mechanism, best))
+    return (
+        []
+        if abs(found - least) <= SEARCHED * least
+        else ["the budget is not shared by the importance stated"]
+    )
+
+
+def _pairs(mechanism: MarginsMechanism) -> list[tuple[Any, float]]:
+    breakdown = mechanism.breakdown
+    return list(zip(map(breakdown.names, breakdown.margins), mechanism.importance, strict=True))
+
+
+def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:
+    if list(columns) != list(wanted):
+        return ["the columns are not those of a breakdown"]
+    for name in ("margin", *by, "element"):
+        if columns[name] != wanted[name]:
+            return [f"the column {name!r} is not that of the margins and lists of the manifest"]
+    found: dict[str, None] = {}
+    for name, words in _WORDS.items():
+        if name not in wanted:
+            continue
+        published, known = np.array(columns[name], dtype=float), np.array(wanted[name], dtype=float)
+        # floats may be added up in another sequence elsewhere
+        if not np.all(np.abs(published - known) <= 2 * 10.0**-DECIMALS + 1e-9 * np.abs(known)):
+            found[words] = None
+    return list(found)

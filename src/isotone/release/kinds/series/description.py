@@ -32,8 +32,7 @@ from isotone.release.description import (
 )
 from isotone.release.kinds.counts.columns import LawEntry, law_entry
 from isotone.release.kinds.counts.description import Counts, questions_for
-from isotone.release.kinds.parameters import require_writable
-from isotone.release.manifest import Manifest, Stated, canonical_json, content_hash
+from isotone.release.manifest import Manifest, Stated, canonical_json, content_hash, require_writable
 from isotone.release.result import Release, seal
 from isotone.scratch import scratch
 from isotone.series.register import HistoryRules, Register, random_key

@@ -24,8 +24,7 @@ from isotone.release.kinds.series.description import (
 )
 from isotone.release.kinds.series.reader import SeriesReader, values_of
 from isotone.release.kinds.series.report import SeriesPage
-from isotone.release.manifest import Manifest, digest, guarantee_from
-from isotone.release.writing.column_texts import ROUNDING
+from isotone.release.manifest import ROUNDING, Manifest, digest, guarantee_from
 from isotone.series.series_mechanism import SeriesMechanism
 from isotone.series.series_plan import plan_series
 from isotone.series.state import canonical

@@ -30,10 +30,8 @@ from isotone.release.description import (
     described,
     gathered,
 )
-from isotone.release.kinds.parameters import public_names
-from isotone.release.manifest import Manifest
+from isotone.release.manifest import Manifest, public_names, recipe_of
 from isotone.release.order_files import read_categories, read_column
-from isotone.release.recipes import recipe_of
 from isotone.tables.pairs import LARGEST_PAIR, release_pair
 from isotone.tables.plan import Shape
 from isotone.tables.published_table import PublishedTable
@@ -356,7 +354,7 @@ class Table(Description):
 
     def findings(self, source: Any) -> list[str]:
         """Categories outside the list, and counts that are no numbers."""
-        from isotone.release.checking.findings import numbers, unlisted
+        from isotone.release.check import numbers, unlisted
 
         lines = unlisted(source, self.category, self.categories, "a category")
         columns = [self.count] if self.count else self.counts if self.counts and not self.kind else []

@@ -1,41 +1,251 @@
-"""What strangers and readers do with a published table: verify, read, attack by name."""
+"""Sums of the counts of a released table, with intervals. Post-processing of what is published."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.errors import InputError
+from isotone.inference.estimates import Estimate
+from isotone.privacy.checks import confidence_level, shown
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import Kind
+from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader
 from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableManifest, attack
-from isotone.release.kinds.table.reader import TableReader, measured_again
-from isotone.release.kinds.table.report import TablePage
-from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.recipes import rebuild_table_mechanism, recipe_of
-from isotone.release.writing.column_texts import ROUNDING, Columns, Floats
+from isotone.release.manifest import (
+    ROUNDING,
+    Columns,
+    Floats,
+    Manifest,
+    guarantee_from,
+    rebuild_table_mechanism,
+    recipe_of,
+)
+from isotone.svg import charts
 from isotone.tables.pairs import is_matched, pair_means
 from isotone.tables.posterior import content, is_shortest, shortest
-from isotone.tables.published_table import Measurement, from_noise
+from isotone.tables.published_table import Measurement, from_noise, reach
 from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
     from isotone.release.result import Release
 
-__all__ = ["KIND", "TableKind"]
+__all__ = [
+    "KIND",
+    "TableKind",
+    "TablePage",
+    "TableReader",
+    "measured_again",
+    "sum_of",
+    "sums_of",
+]
+
+
+class TableReader(Reader):
+    """Sums of the top-coded counts of categories.
+
+    A single sum is unbiased. Every interval uses the noise alone and not the estimates.
+    """
+
+    def sum(self, what: Any, confidence: float | None) -> Estimate:
+        """The sum of the unbiased noisy counts of some categories, of all where none are named."""
+        columns = self.release.columns
+        names = columns["category"] if what is None else what
+        return sum_of(columns, names, self._level(confidence), self.measured)
+
+    def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None) -> dict[str, Estimate]:
+        """Sums over public groups."""
+        return sums_of(self.release.columns, groups, self._level(confidence), self.measured)
+
+    @cached_property
+    def measured(self) -> dict[Any, Measurement]:
+        """How the categories of each stratum were measured. Without strata its name is None."""
+        columns, manifest = self.release.columns, self.release.manifest
+        if "noisy" not in columns:
+            self.refuse("sums over categories: its noisy counts were not published")
+        mechanism = rebuild_table_mechanism(manifest["mechanism"])
+        sizes = Counter(columns.get("stratum", (None,) * len(columns["category"])))
+        finer = {entry["name"]: entry.get("finer") for entry in manifest.get("strata") or ()} or {
+            None: manifest.get("finer")
+        }
+        return {
+            name: measured_again(mechanism, size, manifest["description"]["upper"], finer[name])
+            for name, size in sizes.items()
+        }
+
+    def _level(self, confidence: float | None) -> float:
+        return confidence_level(
+            self.release.manifest["description"]["confidence"] if confidence is None else confidence
+        )
+
+
+def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list[int] | None) -> Measurement:
+    """How a stratum of this size was measured, with the thresholds that its entry says were measured last."""
+    if not all(type(place) is int for place in finer or ()):
+        raise InputError("The thresholds that were measured last are no whole numbers.")
+    return mechanism.measurement(size, upper).with_finer(tuple(finer or ()))
+
+
+def sum_of(
+    columns: Columns, categories: Iterable[Any], confidence: float, measured: Mapping[Any, Measurement]
+) -> Estimate:
+    """The unbiased sum of the noisy counts of these categories."""
+    return _sum(columns, _places(columns["category"], categories), confidence, measured)
+
+
+def sums_of(
+    columns: Columns,
+    groups: Mapping[str, Iterable[Any]],
+    confidence: float,
+    measured: Mapping[Any, Measurement],
+) -> dict[str, Estimate]:
+    """Sums over public groups, each moved from its unbiased value towards the sum of the estimates.
+
+    How far is decided by how much the groups differ beyond what noise explains (docs/theory/tables-whole.md, section 9).
+    """
+    places = {name: _places(columns["category"], members) for name, members in groups.items()}
+    estimate = np.array(columns["estimate"], np.float64)
+    gap = np.array(columns["noisy"], np.float64) - estimate
+    noise = float(np.mean(gap**2)) if len(gap) else 0.0
+    sizes = np.array([len(where) for where in places.values()], np.float64)
+    rests = np.array([float(np.sum(gap[where])) for where in places.values()])
+    spread = max(0.0, float(np.sum(rests**2 - sizes * noise))) / max(float(np.sum(sizes**2)), 1.0)
+    found: dict[str, Estimate] = {}
+    for (name, where), size, rest in zip(places.items(), sizes, rests, strict=True):
+        plain = _sum(columns, where, confidence, measured)
+        weight = size * spread / (size * spread + noise) if size * spread + noise > 0 else 0.0
+        value = float(np.sum(estimate[where])) + weight * float(rest)
+        found[name] = replace(plain, value=min(max(value, plain.low), plain.high))
+    return found
+
+
+def _sum(
+    columns: Columns, where: NDArray[np.int64], confidence: float, measured: Mapping[Any, Measurement]
+) -> Estimate:
+    value = float(np.sum(np.array(columns["noisy"], np.float64)[where]))
+    strata = columns.get("stratum")
+    numbers = Counter(None if strata is None else strata[at] for at in where.tolist())
+    away = reach([(measured[name], number) for name, number in sorted(numbers.items(), key=str)], confidence)
+    most = sum(measured[name].upper * number for name, number in numbers.items())
+    low, high = max(value - away, 0.0), min(value + away, float(most))
+    return Estimate(value, min(low, high), max(low, high), confidence)
+
+
+def _places(names: Sequence[Any], categories: Iterable[Any]) -> NDArray[np.int64]:
+    if isinstance(categories, (str, bytes)):
+        raise InputError(f"Give a list of categories, not {shown(categories)}.")
+    place = {str(name): at for at, name in enumerate(names)}
+    wanted = [str(category) for category in categories]
+    for name in wanted:
+        if name not in place:
+            raise InputError(f"The release has no category {shown(name)}.")
+    if len(set(wanted)) < len(wanted):
+        raise InputError("A category stands twice in the sum: name each once.")
+    return np.array([place[name] for name in wanted], np.int64)
+
+
+# The report of a table.
+
+_Floats = NDArray[np.floating[Any]]
+_NAMES = "released table", "private distribution"
+_BARS = 400  # of a distribution: more would not be told apart
+
+
+class TablePage(Page):
+    """The distribution of the counts."""
+
+    lead: ClassVar[str] = "One count for each category, made so that the distribution of counts survives."
+    most_rows: ClassVar[int | None] = 10_000  # no browser shows a million
+    typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
+
+    def caption(self, release: Release, level: str) -> str:
+        """Both distributions."""
+        if _is_heavy(release):
+            return "The share of categories with at most so many: the released table, and the private distribution it follows."
+        return "How many categories have each count: the released table, and the private distribution it follows."
+
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """What an interval means."""
+        return [
+            "Use value for histograms: integers whose distribution is right. Use estimate for maps and lists: the smallest "
+            "expected error, with low and high. Use noisy for adding up: it is unbiased, and sd is the largest standard "
+            "deviation of its noise over all possible counts.",
+            f"Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
+            "on average over the categories and as far as the private distribution is right. Where a table or a stratum has fewer "
+            f"than {SMALL} categories, its intervals come from the noise alone and hold with that probability for every count.",
+        ]
+
+    def rules(self, release: Release) -> list[str]:
+        """Categories outside the list, and the top code."""
+        top = release.manifest["description"]["upper"]
+        return [
+            "Categories that are not in the published list are ignored; listed ones without a row count 0.",
+            f"Counts above {top} are published as {top} at most.",
+        ]
+
+    def draw(self, release: Release, ax: Axes) -> None:
+        """How many categories have each count, released and private."""
+        edges, released, private = _shares(release)
+        places = (edges[1:] + edges[:-1]) / 2
+        ax.bar(places, released, 0.9 * (edges[1] - edges[0]), color=SOFT, label=_NAMES[0])
+        ax.step(places, private, where="mid", color=INK, label=_NAMES[1])
+        ax.legend(frameon=False)
+        ax.set_xlabel("count")
+        ax.set_ylabel("share of categories")
+
+    def svg(self, release: Release) -> str:
+        """How many categories have each count, released and private, only those with at most so many if the tail is heavy."""
+        if _is_heavy(release):
+            return charts.cumulative(*_steps(release), _NAMES, "share of categories")
+        edges, released, private = _shares(release)
+        return charts.distribution(edges.tolist(), released.tolist(), private.tolist(), _NAMES)
+
+
+def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
+    """Edges of bars, with the shares of the released table and of the private distribution between them."""
+    value = np.array(release.columns["value"])
+    upper = int(release.manifest["description"]["upper"])
+    released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
+    width = -(-(upper + 1) // _BARS)  # neighbouring counts share a bar if there are many
+    starts = np.arange(0, upper + 1, width)
+    private = np.add.reduceat(np.array(release.manifest["distribution"], float), starts)
+    return np.append(starts, starts[-1] + width) - 0.5, np.add.reduceat(released, starts), private
+
+
+def _is_heavy(release: Release) -> bool:
+    """Whether nearly all of the private distribution lies in the lowest tenth of a long range."""
+    private = np.array(release.manifest["distribution"], float)
+    return len(private) > 50 and float(private[: len(private) // 10].sum()) > 0.9 * float(private.sum())
+
+
+def _steps(release: Release) -> tuple[list[int], list[float], list[float]]:
+    """Counts that can be told apart on a logarithmic axis, and both cumulative shares at them."""
+    upper = int(release.manifest["description"]["upper"])
+    counts = np.unique(np.round(np.expm1(np.linspace(0.0, np.log1p(upper), 400))).astype(np.int64))
+    value = np.sort(np.array(release.columns["value"]))
+    released = np.searchsorted(value, counts, side="right") / max(len(value), 1)
+    private = np.cumsum(np.array(release.manifest["distribution"], float))[counts]
+    return counts.tolist(), released.tolist(), np.minimum(private / max(private[-1], 1e-300), 1.0).tolist()
+
+
+# What strangers and readers do with a published table: verify, read, attack by name.
 
 LARGEST_TABLE = 1_500
 """Up to this count the posterior of each row is computed again."""
 
 _EXACT = 1e-9
 """How far computers may be apart that compute the same from the same numbers."""
-_NAMES = ("category", "value", "estimate", "low", "high", "noisy", "sd")
+_COLUMNS = ("category", "value", "estimate", "low", "high", "noisy", "sd")
 
 
 class TableKind(Kind):
@@ -118,7 +328,7 @@ class _StratumRows:
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
     said, strata = manifest["description"], manifest.get("strata")
-    wanted = {*_NAMES, *(["stratum"] if strata is not None else [])}
+    wanted = {*_COLUMNS, *(["stratum"] if strata is not None else [])}
     if set(columns) not in (wanted, wanted | {"population", "rate"}):
         return ["the columns are not those of a table"]
     upper, size = said["upper"], len(columns["value"])

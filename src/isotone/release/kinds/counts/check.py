@@ -21,7 +21,7 @@ from isotone.reading.records import (
     repaired,
 )
 from isotone.reading.sources import open_source
-from isotone.release.checking.findings import SHOWN, commonest, one, unlisted
+from isotone.release.check import SHOWN, commonest, one, unlisted
 
 if TYPE_CHECKING:
     from isotone.release.kinds.counts.description import Counts

@@ -1,1 +1,0 @@
-"""What a stranger can check of a release, and signatures."""

@@ -1,1 +1,0 @@
-"""The text of the files of a release."""
