@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,18 @@ class Client:
         return self.raw("GET", path, self.headers())
 
     def post(self, path: str, /, **fields: str) -> Answer:
-        return self.send(path, {"csrf": self.keys.form, **fields})
+        """Send a form. Where it leads back to its own page, that page: with 422 in the place of 200 if something is wrong there."""
+        answer = self.send(path, {"csrf": self.keys.form, **fields})
+        if "?said=" not in answer.headers.get("location", ""):
+            return answer
+        page = self.get(answer.headers["location"])
+        return replace(page, status=422) if page.problems and page.status == 200 else page
+
+    def begin(self, kind: str, name: str = "survey", **fields: str) -> str:
+        """The address of a new draft."""
+        answer = self.post("/begin", kind=kind, name=name, **fields)
+        assert answer.status == 303, answer.text
+        return answer.headers["location"].rpartition("/")[0]
 
     def send(self, path: str, fields: dict[str, str], **changes: str | None) -> Answer:
         usual: dict[str, str | None] = {

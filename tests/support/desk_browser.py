@@ -82,9 +82,18 @@ class Hand:
         self.page, self.name, self.inputs = page, name, 0
 
     def fill(self, **fields):
+        """Fields by their ids, with two underlines for the hyphen behind the section."""
         for field, value in fields.items():
             self.inputs += 1
-            self.page.fill(f"#{field}", value)
+            self.page.fill(f"#{field.replace('__', '-')}", value)
+
+    def pick(self, field, value):
+        self.inputs += 1
+        self.page.select_option(f"#{field}", value)
+
+    def tick(self, field):
+        self.inputs += 1
+        self.page.check(f"#{field}")
 
     def choose(self, name, value):
         self.inputs += 1
@@ -92,7 +101,7 @@ class Hand:
 
     def press(self, text):
         self.inputs += 1
-        look(self.page, f"{self.name}-{self.page.url.rsplit('/', 1)[1] or 'start'}")
+        look(self.page, f"{self.name}-{self.page.url.partition('?')[0].rsplit('/', 1)[1] or 'start'}")
         self.page.get_by_role("button", name=re.compile(text)).click()
         self.page.wait_for_load_state()
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 OUTLINE = "hyp\n  twice\n  meds < chol\nchol\n"
 PAGES = {
-    "what": {"outline": OUTLINE, "yes": ""},
-    "people": {
-        "path": "answers.csv",
-        "unit": "person",
-        "words": "person",
-        "contributions": "1",
-        "neighbours": "add-remove",
+    "data": {
+        "data.path": "answers.csv",
+        "data.header": "yes",
+        "data.unit": "person",
+        "privacy.unit": "person",
+        "data.contributions": "1",
+        "privacy.neighbours": "add-remove",
     },
+    "what": {"outline": OUTLINE, "data.yes": ""},
     "accuracy": {"amount": "1", "ask": "next"},
     "budget": {"ledger": "survey.ledger", "total": "3", "dataset": ""},
 }
@@ -60,8 +61,7 @@ def write_answers(folder, rows=60):
 
 def draft(client, **more):
     """A whole spec, typed on the screens up to the review. Returns the address of the draft."""
-    begun = client.post("/begin", kind="order", name="survey", title="A survey")
-    here = begun.headers["location"].rpartition("/")[0]
+    here = client.begin("order", **{"name": "survey", "title": "A survey", **more.get("begin", {})})
     for name, fields in PAGES.items():
         answer = client.post(f"{here}/{name}", **{**fields, **more.get(name, {})})
         assert answer.status == 303, answer.text

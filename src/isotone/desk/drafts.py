@@ -1,16 +1,33 @@
-"""Drafts of specs. A draft lives in memory until it is saved as a file inside the folder of the desk."""
+"""Drafts of specs. A draft is a file beside its spec (``survey.draft.toml``), written while one types, until it is saved as the spec.
+
+A draft counts as a spec wherever the desk asks what is data. The table ``desk`` in its file holds what no spec has: guesses for
+pictures, what was typed and not taken over yet, and what an import could not say.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+import threading
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isotone.desk.folder import PathError, Root, UnnamedError, require_inside, require_no_data, small_text
+from isotone.desk.folder import (
+    DRAFT,
+    PathError,
+    Root,
+    UnnamedError,
+    columns_of,
+    name_public,
+    require_inside,
+    require_no_data,
+    small_text,
+)
 from isotone.desk.words import FormError
 from isotone.errors import InputError, IsotoneError, OrderError, SpecError
 from isotone.forms.questionnaire import toml_text
@@ -20,22 +37,29 @@ from isotone.release.spec import Spec, parse_spec
 __all__ = ["Draft", "import_draft", "new_draft", "open_draft"]
 
 _NAME = re.compile(r"[\w./-]+")
+_STUB: dict[str, Any] = {"order": {"elements": ["x"]}}
+"""What stands in the place of a kind of release that is not described yet."""
 
 
 @dataclass
 class Draft:
-    """A spec on its way. ``guesses`` are for pictures alone, and stand neither in the spec nor in a manifest."""
+    """A spec on its way."""
 
     id: str
     name: str
+    """The path of the spec, seen from the folder of the desk."""
     entries: dict[str, Any]
     guesses: dict[str, int] = field(default_factory=dict)
+    """For pictures alone: they stand neither in the spec nor in a manifest."""
     notes: tuple[str, ...] = ()
     """What an import of a questionnaire could not say, and how it was read."""
     aside: dict[str, Any] = field(default_factory=dict)
     """Definitions of questions that are not in the outline at the moment."""
+    typed: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By screen, what was typed there and not taken over yet."""
     saved: str | None = None
     """The text of the file as it was opened or saved here."""
+    lock: Any = field(default_factory=threading.RLock, repr=False, compare=False)
 
     def section(self, name: str) -> dict[str, Any]:
         """A section as it is, or an empty one."""
@@ -71,53 +95,109 @@ class Draft:
         """The folder of the spec, which its paths are seen from."""
         return root.inside(self.name).parent
 
+    def columns(self, root: Root) -> list[str] | None:
+        """The columns of the data, if they are public."""
+        data = self.section("data")
+        try:
+            return columns_of(str(data.get("path", "")), self.folder(root), data, root)
+        except PathError:
+            return None
+
+    def require_settings(self, root: Root) -> None:
+        """Refuse what is wrong in the sections that all kinds have."""
+        kept = {name: self.section(name) for name in ("data", "privacy", "output")}
+        _parsed({**kept, **_STUB}, self.folder(root), self.name, root)
+
     def spec(self, root: Root) -> Spec:
         """The checked spec. All its paths are inside the folder of the desk. No data is opened."""
-        folder = self.folder(root)
-        try:
-            found = parse_spec(self.text(), folder, self.name)
-        except SpecError as error:
-            raise FormError("\n".join(["The spec cannot be used:", *str(error).splitlines()[1:]])) from None
-        require_inside(found, root)
+        found = _parsed(self.entries, self.folder(root), self.name, root)
         try:
             _ = found.hash  # reads the public files that the spec names
-        except (SpecError, OrderError, OSError):
-            raise FormError("A public file that the spec names cannot be used.") from None
+        except (SpecError, OrderError) as error:
+            raise FormError(str(error)) from None
+        except OSError:
+            raise FormError("A public file that the spec names cannot be read.") from None
         except InputError:
             pass  # what is not complete yet, or does not fit, is told on its own screen
         return found
+
+    def file(self, root: Root) -> Path:
+        """Where the draft is kept until it is saved."""
+        return root.inside(self.name.removesuffix(".toml") + DRAFT)
+
+    def keep(self, root: Root) -> None:
+        """Write the draft beside its spec, or remove it if the spec says the same. What cannot be written stays in memory."""
+        desk: dict[str, Any] = {
+            "id": self.id,
+            "origin": "" if self.saved is None else _digest(self.saved),
+            "guesses": self.guesses,
+            "notes": list(self.notes),
+            "aside": self.aside,
+            "typed": {step: said for step, said in self.typed.items() if said},
+        }
+        with suppress(OSError, IsotoneError):
+            if self.text() == self.saved and not desk["typed"]:
+                self.file(root).unlink(missing_ok=True)
+            else:
+                self.file(root).parent.mkdir(parents=True, exist_ok=True)
+                write_file(self.file(root), toml_text({**self.entries, "desk": desk}))
 
     def save(self, root: Root) -> Spec:
         """Write the spec into its file, which must be new or the one that this draft came from."""
         found, text, path = self.spec(root), self.text(), root.inside(self.name)
         if path.exists() and small_text(path) not in (self.saved, text):
             raise FormError(
-                "There is another spec of this name. Choose a name of its own on the first screen."
+                f"There is another spec {self.name}, or it was changed since. Open it on the first screen, or begin with a new name."
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, text)
-        except OSError:
-            raise FormError("The spec could not be written to the folder of the desk.") from None
-        self.saved = text
+        except OSError as error:
+            raise FormError(f"The spec could not be written to {self.name}: {error.strerror}.") from None
+        self.saved, self.typed = text, {}
         return found
+
+
+def _parsed(entries: Mapping[str, Any], folder: Path, name: str, root: Root) -> Spec:
+    try:
+        found = parse_spec(toml_text(entries), folder, name)
+    except SpecError as error:
+        said = [line.strip() for line in str(error).splitlines()[1:]]
+        raise FormError("\n".join(said or [str(error)])) from None
+    require_inside(found, root)
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def spec_name(typed: str, root: Root) -> str:
     """The name of a spec file inside the folder, with its ending."""
     name = typed.strip()
     name = name if name.endswith(".toml") else f"{name}.toml"
-    if any(part.startswith(".") for part in Path(name).parts) or not _NAME.fullmatch(name):
+    if (
+        any(part.startswith(".") for part in Path(name).parts)
+        or not _NAME.fullmatch(name)
+        or name.endswith(DRAFT)
+    ):
         raise PathError("A spec needs a name of letters, digits, '-' and '_'.")
     return root.shown(root.inside(name))
+
+
+def _require_new(name: str, root: Root) -> None:
+    for path in (root.inside(name), root.inside(name.removesuffix(".toml") + DRAFT)):
+        if path.exists():
+            raise FormError(f"There is {root.shown(path)} already. Open it below, or choose another name.")
 
 
 def new_draft(name: str, sections: Mapping[str, Any], root: Root) -> Draft:
     """A draft with the usual entries."""
     shown = spec_name(name, root)
+    _require_new(shown, root)
     stem = Path(shown).stem
     entries: dict[str, Any] = {
-        "data": {"path": "data.csv"},
+        "data": {},
         "privacy": {"epsilon": "1", "ledger": f"{stem}.ledger"},
         **sections,
         "output": {"folder": f"{stem}-release"},
@@ -133,17 +213,44 @@ def open_draft(path: str, root: Root, *, named: bool = False) -> Draft:
     text = small_text(file)
     try:
         entries = tomllib.loads(text or "")
-        draft = Draft(secrets.token_urlsafe(9), root.shown(file), entries, saved=text)
+        draft = _read(entries, text, file, root)
+        whole = not file.name.endswith(DRAFT)
         try:
             draft.spec(root)
         except UnnamedError as error:
             if not named:
                 raise
-            root.public.update(root.file(name) for name in error.files)
+            name_public(error.files, root)
             draft.spec(root)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        raise FormError("This file is no spec: it is not valid TOML.") from None
+        except FormError:
+            if whole:
+                raise  # a draft may be incomplete
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FormError(f"{path} is not valid TOML: {error}.") from None
     return draft
+
+
+def _read(entries: dict[str, Any], text: str | None, file: Path, root: Root) -> Draft:
+    """A spec, or a draft as it was left."""
+    shown = root.shown(file)
+    if not shown.endswith(DRAFT):
+        return Draft(secrets.token_urlsafe(9), shown, entries, saved=text)
+    held = entries.pop("desk", {})
+    name = shown.removesuffix(DRAFT) + ".toml"
+    known = small_text(root.inside(name)) if root.inside(name).is_file() else None
+    try:
+        return Draft(
+            str(held["id"]),
+            name,
+            entries,
+            {str(key): int(value) for key, value in held["guesses"].items()},
+            tuple(map(str, held["notes"])),
+            dict(held["aside"]),
+            {str(step): {str(a): str(b) for a, b in said.items()} for step, said in held["typed"].items()},
+            known if known is not None and _digest(known) == held["origin"] else None,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise FormError(f"{shown} is no draft of this desk.") from None
 
 
 def import_draft(path: str, name: str, root: Root) -> Draft:
@@ -151,6 +258,7 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
     from isotone.forms import read_form
 
     file, shown = root.file(path), spec_name(name, root)
+    _require_new(shown, root)
     stem = Path(shown).stem
     require_no_data(file, root)
     try:
@@ -158,10 +266,16 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
         entries = tomllib.loads(
             found.spec(data="data.csv", ledger=f"{stem}.ledger", folder=f"{stem}-release")
         )
-    except (IsotoneError, OSError, ValueError, ImportError):
+    except (
+        IsotoneError,
+        OSError,
+        ValueError,
+        ImportError,
+    ):  # their words may quote a file that is none, and holds data
         raise FormError(
             "This is no questionnaire that can be read: an XLSForm (.xlsx), a REDCap data dictionary (.csv), or a CSV of "
             "relations. In a terminal, 'isotone order import' tells more."
         ) from None
+    entries["data"].pop("path", None)  # the screen of the data asks for it
     notes = (*(f"Not in the order: {words}" for words in found.problems), *found.notes)
     return Draft(secrets.token_urlsafe(9), shown, entries, notes=notes)

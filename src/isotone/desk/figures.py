@@ -26,7 +26,7 @@ from isotone.errors import IsotoneError
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.order.drawing import hasse_svg
+from isotone.order.drawing import hasse_figure
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.spec import Spec
 from isotone.svg.charts import bars
@@ -159,15 +159,12 @@ def _plain(svg: str) -> Markup:
 
 
 def order_picture(P: Poset, labels: Mapping[str, str]) -> Markup:
-    """The diagram of an order, with its labels where there are any."""
+    """The diagram of an order, with its labels where there are any, and how it is read."""
     if len(P) > _LARGEST:
-        return Markup("<p>The diagram is left out: there are more than 250 elements.</p>")
+        return Markup("<p>The diagram is left out: there are more than {} elements.</p>").format(_LARGEST)
     shown = {name: label for name, label in labels.items() if name in P}
-    return _plain(
-        hasse_svg(
-            P, labels=shown, title=f"Diagram of {len(P)} elements; an answer below implies those above it"
-        )
-    )
+    drawn, words = hasse_figure(P, labels=shown, title=f"Diagram of {len(P)} elements")
+    return Markup('{}<p class="help">{}</p>').format(_plain(drawn), words)
 
 
 def budget_bar(account: Account) -> Markup:

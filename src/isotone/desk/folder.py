@@ -2,8 +2,9 @@
 
 One message stands for every reason why a path is refused, and none says what is or is not outside the folder. A file is opened as
 public only if the steward named it as public at this desk, and if no spec or draft of the folder names it as data or may do so: by a
-pattern, through a link, from a folder that is hidden or deep. Where the desk cannot see that, it does not open the file. Data is opened
-by a release alone.
+pattern, through a link, from a folder that is hidden or deep. Where the desk cannot see that, it does not open the file. Contents of
+data are opened by a release alone. Its columns are public, and listed, where the format has a schema, or where the steward has stated
+that the first line of a CSV holds names.
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ from typing import Any
 
 from isotone.desk.words import FormError
 from isotone.errors import InputError
-from isotone.release.spec import Spec
+from isotone.reading.text_files import header_names
+from isotone.release.spec import DataEntries, Spec
 
 __all__ = [
+    "CSV",
+    "DATA",
+    "DRAFT",
+    "FORMS",
     "PLACES",
     "PRIVATE",
     "PUBLIC",
     "PathError",
     "Root",
     "UnnamedError",
+    "columns_of",
+    "name_public",
     "public_files",
     "require_inside",
     "require_no_data",
@@ -37,9 +45,14 @@ __all__ = [
 ]
 
 
-# Paths that the desk may touch. All are inside one folder, which is named when the desk is started.
-#
-# One message stands for every reason, and none says what is or is not outside the folder.
+CSV = (".csv", ".tsv", ".txt")
+_PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+DATA = (*CSV, *_PARQUET, *_ARROW, ".jsonl", ".ndjson")
+"""The endings of files of data."""
+FORMS = (".xlsx", ".csv")
+"""The endings of questionnaires."""
+DRAFT = ".draft.toml"
+"""The ending of a spec that is not finished."""
 
 _OUTSIDE = (
     "This path cannot be used. Name something inside the folder that the desk was started in: without '..', patterns, "
@@ -70,6 +83,8 @@ class Root:
             raise InputError(f"There is no folder {os.fspath(folder)!r}.") from None
         if not self.folder.is_dir():
             raise InputError(f"{os.fspath(folder)!r} is not a folder.")
+        self.looks = True
+        """Whether columns of data are looked at."""
         self.public: set[Path] = set()
         """Files that the steward named as public at this desk."""
         self.unsaved: Callable[[], Iterable[tuple[Path, Mapping[str, Any]]]] = tuple
@@ -123,6 +138,17 @@ class Root:
                 elif entry.is_file(follow_symlinks=False) and fnmatchcase(entry.name, name):
                     yield Path(entry.path)
 
+    def names(self, folder: Path, endings: Sequence[str]) -> list[str]:
+        """The names of files with these endings below a folder, as a spec there says them. Nothing is opened."""
+        found = [path for path in self.walk("*") if path.suffix.lower() in endings]
+        found = [path for path in found if path.is_relative_to(folder)]
+        made = {path.parent for path in self.walk("manifest.json")}  # releases are no data
+        return sorted(
+            path.relative_to(folder).as_posix()
+            for path in found
+            if path.parent not in made and not _ODD.search(path.relative_to(folder).as_posix())
+        )
+
     def specs(self) -> list[Path]:
         """Every TOML file of the folder, however deep or hidden. Where some may stay unseen, an error."""
         found, waiting, seen = list[Path](), [self.folder], 0
@@ -167,6 +193,8 @@ PUBLIC = (
     ("table", "categories_file"),
 )
 """Entries that name public files, which planning reads."""
+_KNOWN = ("order", "table", "curve")
+"""The kinds whose public files are all in the list above."""
 
 _LARGEST_SPEC = 1 << 22
 
@@ -197,6 +225,76 @@ def require_inside(spec: Spec, root: Root) -> None:
     unnamed = [root.shown(file) for file in files if file not in root.public]
     if unnamed:
         raise UnnamedError(unnamed)
+    if spec.key not in _KNOWN:
+        _require_public_of(spec, root, own)
+
+
+def _require_public_of(spec: Spec, root: Root, own: tuple[Path, str]) -> None:
+    """Refuse whatever else a kind of release opens as public, however its entries are called."""
+    refused: list[InputError] = []
+
+    def opened(path: str) -> Path:
+        try:
+            file = root.file(path, spec.folder)
+            _require_not_among(file, [own])
+            require_no_data(file, root)
+            if file not in root.public:
+                raise UnnamedError([root.shown(file)])
+        except InputError as error:
+            refused.append(error)
+            raise
+        return file
+
+    with suppress(Exception):  # what else is wrong is told when it is asked for
+        sections = {name: getattr(spec, name) for name in ("data", "privacy", "output", spec.key)}
+        spec.kind.described.from_sections(sections, spec.asked, opened)
+    if refused:
+        raise refused[0]
+
+
+def name_public(files: Iterable[str], root: Root) -> None:
+    """Keep that the steward named these files as public. Those that may be data are refused."""
+    found = [root.file(name) for name in files]
+    for file in found:
+        require_no_data(file, root)
+    root.public.update(found)
+
+
+_WIDEST, _LONGEST_NAME = 2_000, 200
+
+
+def columns_of(path: str, folder: Path, data: Mapping[str, Any], root: Root) -> list[str] | None:
+    """The names of the columns of a file of data, if they are public, and None if they are not or cannot be read.
+
+    Parquet and Arrow have a schema. The first line of a CSV, of which 64 KB are read at most, holds names only if the steward has
+    stated it (``header = true``): it may be somebody's record.
+    """
+    file = root.file(path, folder)
+    ending = file.suffix.lower()
+    try:
+        if not root.looks:
+            return None
+        if ending in _PARQUET:
+            from pyarrow.parquet import read_schema
+
+            found = read_schema(file).names
+        elif ending in _ARROW:
+            from pyarrow import OSFile, ipc
+
+            with OSFile(str(file)) as opened:
+                found = ipc.open_file(opened).schema.names
+        elif ending in CSV and data.get("header") is True:
+            entries = {
+                name: said for name, said in data.items() if name in ("separator", "encoding", "header")
+            }
+            found = header_names(str(file), DataEntries(path=path, **entries).file(str(file)))
+        else:
+            return None
+    except (
+        Exception
+    ):  # whatever a file holds, its columns are then not listed, and a release tells why it cannot be read
+        return None
+    return [name[:_LONGEST_NAME] for name in found[:_WIDEST]] or None
 
 
 def public_files(spec: Spec, root: Root) -> list[Path]:
@@ -247,14 +345,21 @@ def _named_as_data(root: Root) -> list[tuple[Path, str]]:
 
 def _data_of(entries: Mapping[str, Any]) -> list[str]:
     """The paths that a spec names as data, even if the rest of it cannot be used: also of a database in a file."""
-    section = entries.get("data", {})
+    section, desk = (entries.get(name, {}) for name in ("data", "desk"))
     section = section if isinstance(section, Mapping) else {}
     said, address = section.get("path"), section.get("connection")
-    paths = said if isinstance(said, list) else [said]
+    paths = [*(said if isinstance(said, list) else [said]), *_typed(desk)]
     if isinstance(address, str):
         file = address.partition("://")[2].partition("?")[0].lstrip("/")
         paths = [*paths, address, file, f"/{file}"]
     return [path for path in paths if isinstance(path, str) and path.strip("/")]
+
+
+def _typed(desk: Any) -> list[str]:
+    """The paths of data that stand in a form of a draft and were not taken over yet."""
+    for name in ("typed", "data"):
+        desk = desk.get(name, {}) if isinstance(desk, Mapping) else {}
+    return [str(path) for name, path in desk.items() if "path" in name] if isinstance(desk, Mapping) else []
 
 
 def _may_be(file: Path, folder: Path, said: str) -> bool:

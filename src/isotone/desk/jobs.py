@@ -135,6 +135,15 @@ def _last_charge(spec: Spec, request: str) -> int | None:
     return numbers[-1] if numbers else None
 
 
+def _charges(spec: Spec, root: Root) -> list[int] | None:
+    """The numbers of all charges, or None if the ledger cannot be read."""
+    try:
+        where = root.inside(spec.privacy.ledger, spec.folder)
+        return [charge.number for charge in open_ledger(spec).charges()] if where.exists() else []
+    except IsotoneError:
+        return None
+
+
 def _work(job: Task, spec: Spec, root: Root, again: bool) -> None:
     """Release and verify. At every step the data must still be a file of the folder, since a link may be put in its place."""
 
@@ -143,11 +152,15 @@ def _work(job: Task, spec: Spec, root: Root, again: bool) -> None:
             root.file(spec.data.file_path, spec.folder)
         job.fraction = fraction
 
+    before = _charges(spec, root)
     try:
         job.fresh = deliver(spec, again=again, progress=step, confirmed=job.request).fresh
         job.folder = spec.target
-    except BaseException as error:  # whatever it is, its words may quote data: only public ones are kept
-        job.problems = release_lines(error)
+    except (
+        BaseException
+    ) as error:  # of what is no error of isotone the words may quote data: they are not kept
+        after = _charges(spec, root)
+        job.problems = release_lines(error, charged=after is None or after != before)
     else:
         job.verdict = verified(job.folder, spec)
     job.finished = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from isotone.desk.drafts import Draft
-from isotone.desk.folder import Root, require_inside
+from isotone.desk.folder import PathError, Root, require_inside
 from isotone.desk.jobs import Task, archive, made_in, release_at, report_of, request_of
 from isotone.desk.pages import desk_of, draft_of, fields, go, page, screen, writable
 from isotone.desk.screens import REPORT_POLICY
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-# The seventh screen releases. Type the budget to confirm, see the stages, read the result.
+# The last screen releases. Type the budget to confirm, see the stages, read the result.
 
 _CHANGED = "The spec is not the one that was reviewed. Go back to the review."
 
@@ -70,22 +70,22 @@ def release(request: Request) -> Response:
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
 
-    def show(problems: Sequence[str]) -> dict[str, Any]:
-        shown: dict[str, Any] = {"asked": None, "problems": problems, "typed": fields(request)}
+    def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+        del typed
         try:
             asked = _asked(draft, desk.root)
         except IsotoneError as error:
-            return {**shown, "problems": problems or lines(error)}
+            problems += [] if problems else lines(error)
+            return {"asked": None}
         spec = asked.spec
         return {
-            **shown,
             "asked": asked,
             "amount": spec.privacy.rho or spec.privacy.epsilon,
             "letter": "ε" if spec.privacy.rho is None else "ρ",
             "guarantee": guarantee_in_words(spec.guarantee),
         }
 
-    return screen(request, "release.html", "release", work, show)
+    return screen(request, "release.html", "release", work, dict[str, str], show)
 
 
 def _asked(draft: Draft, root: Root) -> _Submission:
@@ -93,7 +93,7 @@ def _asked(draft: Draft, root: Root) -> _Submission:
     draft.spec(root)
     try:
         spec = load_spec(root.file(draft.name))
-    except IsotoneError:
+    except PathError:
         raise FormError("Save the spec first: the review does it.") from None
     require_inside(spec, root)  # before its hash, which reads public files
     if draft.saved is None or spec.hash != draft.spec(root).hash:

@@ -1,25 +1,28 @@
-"""The screens of planning: what, who, how accurate, the budget, the review, and the look at the data where it is allowed."""
+"""The screens of planning: start, data, what, how accurate, the budget, the review, and the look at the data where it is allowed."""
 
 from __future__ import annotations
 
+import difflib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from isotone.desk.desk import Desk
+from isotone.desk.desk import Desk, Said
 from isotone.desk.drafts import Draft, import_draft, new_draft, open_draft
 from isotone.desk.figures import account, budget_bar, odds, read_guesses
-from isotone.desk.folder import UnnamedError
+from isotone.desk.folder import CSV, DATA, DRAFT, FORMS, PathError, UnnamedError
+from isotone.desk.forms import Entry, form_of, require_columns
 from isotone.desk.jobs import release_at
-from isotone.desk.pages import desk_of, draft_of, fields, go, page, piece, screen, writable
-from isotone.desk.sheets import SHEETS, BreakdownSheet, sheet_for, sheet_named, sheet_of
-from isotone.desk.words import FormError, lines, release_lines
+from isotone.desk.pages import back, desk_of, draft_of, fields, go, page, piece, said_of, screen, writable
+from isotone.desk.sheets import all_sheets, sheet_for, sheet_named, sheet_of
+from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 from isotone.privacy.adjacency import NEIGHBOURS
 from isotone.release.report import guarantee_in_words, report_html
@@ -32,9 +35,11 @@ __all__ = [
     "begin",
     "budget",
     "check",
+    "data",
+    "keep",
     "look_accuracy",
+    "look_data",
     "look_what",
-    "people",
     "preview",
     "review",
     "simulated_release",
@@ -43,63 +48,164 @@ __all__ = [
 ]
 
 
-# The first screen says what to release, or opens a spec.
+# The first screen says what to release, or opens a spec or a draft.
 
 
 def start(request: Request) -> Response:
     """Ask what to release."""
-    return _start_page(request, ())
-
-
-def begin(request: Request) -> Response:
-    """Start a draft, or open a spec."""
-    desk, form = desk_of(request), fields(request)
-    try:
-        if form.get("open"):
-            draft = open_draft(form["open"], desk.root, named=form.get("public") == "yes")
-            return go("draft", desk.keep(draft).id, "accuracy")
-        if form.get("form", "").strip():
-            if desk.read_only:
-                raise FormError("A desk that reads only imports nothing: it could open data by a wrong name.")
-            draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
-            draft.entries = _asked_for(form.get("kind", ""), draft.entries)
-            return go("draft", desk.keep(draft).id, "what")
-        sheet = sheet_named(form.get("kind", ""))
-        draft = new_draft(form.get("name", ""), {sheet.key: dict(sheet.first)}, desk.root)
-        if form.get("title", "").strip():
-            draft.change("output", title=form["title"].strip())
-        return go("draft", desk.keep(draft).id, "what")
-    except UnnamedError as error:
-        return _start_page(request, lines(error), error.files)
-    except IsotoneError as error:
-        return _start_page(request, lines(error))
-
-
-def _asked_for(kind: str, entries: dict[str, Any]) -> dict[str, Any]:
-    """The entries of a questionnaire, which gives counts, or counts that are broken down."""
-    if kind != BreakdownSheet.id:
-        return entries
-    key = BreakdownSheet.key
-    return {**entries, key: {**entries.get(key, {}), **BreakdownSheet.first}}
-
-
-def _start_page(request: Request, problems: Sequence[str], unnamed: Sequence[str] = ()) -> Response:
-    desk = desk_of(request)
+    desk, said = desk_of(request), said_of(request)
+    drafts = desk.unfinished()
     specs = [desk.root.shown(path) for path in desk.root.walk("*.toml")]
     return page(
         request,
         "start.html",
-        422 if problems else 200,
         step="start",
-        sheets=SHEETS,
-        specs=specs,
-        problems=problems,
-        unnamed=unnamed,
-        form=fields(request),
+        sheets=all_sheets(),
+        specs=[name for name in specs if name not in drafts],
+        drafts=drafts,
+        questionnaires=[] if desk.read_only else desk.root.names(desk.root.folder, FORMS),
+        problems=said.problems,
+        unnamed=said.unnamed,
+        form=said.form,
     )
 
 
-# The second screen describes what is released, for counts the order.
+def begin(request: Request) -> Response:
+    """Start a draft, open a spec or a draft, or throw a draft away."""
+    desk, form = desk_of(request), fields(request)
+    try:
+        if form.get("open"):
+            draft = desk.add(open_draft(form["open"], desk.root, named=form.get("public") == "yes"))
+            return go("draft", draft.id, "data" if form["open"].endswith(DRAFT) else "accuracy")
+        if form.get("discard"):
+            return _discarded(writable(request), form["discard"])
+        if form.get("form", "").strip():
+            if desk.read_only:
+                raise FormError("A desk that reads only imports nothing: it could open data by a wrong name.")
+            if form.get("kind", "order") != "order":
+                raise FormError("A questionnaire gives counts. Choose counts, or import none.")
+            draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
+        else:
+            sheet = sheet_named(form.get("kind", ""))
+            draft = new_draft(form.get("name", ""), {sheet.key: {}}, desk.root)
+        draft.change("output", title=form.get("title", "").strip())
+        return go("draft", desk.add(draft).id, "data")
+    except UnnamedError as error:
+        return back(request, Said(lines(error), _typed(form), error.files))
+    except IsotoneError as error:
+        return back(request, Said(lines(error), _typed(form)))
+
+
+def _typed(form: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in form.items() if name != "csrf"}
+
+
+def _discarded(desk: Desk, name: str) -> Response:
+    """Remove the file of a draft. Specs, data and ledgers are never removed here."""
+    file = desk.root.file(name)
+    if not name.endswith(DRAFT):
+        raise FormError("Only drafts are thrown away here.")
+    shown = desk.root.shown(file).removesuffix(DRAFT) + ".toml"
+    desk.drafts = {id: draft for id, draft in desk.drafts.items() if draft.name != shown}
+    file.unlink(missing_ok=True)
+    return go()
+
+
+# The second screen says where the data is, whose it is and who is protected, and reads it back as a sentence.
+
+_MORE = ("separator", "encoding", "names", "newline", "types")
+
+
+def _settings() -> list[Entry]:
+    """The entries of the screen beside the path and the header."""
+    form, privacy = form_of("data"), form_of("privacy")
+    first = [form["unit"], privacy["unit"], form["contributions"], privacy["neighbours"]]
+    return [*first, *(form[name] for name in _MORE)]
+
+
+def data(request: Request) -> Response:
+    """Show or set where the data is, the unit, the neighbours and the contributions."""
+    draft, desk = draft_of(request), desk_of(request)
+
+    def values() -> dict[str, str]:
+        said = {entry.id: entry.write(draft.section(entry.section).get(entry.name)) for entry in _settings()}
+        held = draft.section("data")
+        stated = "yes" if held.get("header") is True else "no"
+        return {"data.path": str(held.get("path", "")), "data.header": stated, **said}
+
+    def work(form: dict[str, str]) -> Response | None:
+        path = form.get("other_path", "").strip() or form.get("data.path", "").strip()
+        for entry in _settings():
+            if entry.id in form:
+                draft.change(entry.section, **{entry.name: entry.read(form[entry.id])})
+        draft.change("data", path=path, header=_header(form, draft))
+        if "connection" not in draft.section("data"):
+            _require_file(path, draft, desk)
+        draft.require_settings(desk.root)
+        problems = require_columns(
+            filter(None, [draft.section("data").get("unit")]), draft.columns(desk.root)
+        )
+        if problems:
+            raise FormError("\n".join(problems))
+        return None if form.get("stay") else go("draft", draft.id, "what")
+
+    def show(typed: Mapping[str, str], _: list[str]) -> dict[str, Any]:
+        sentence = ""
+        with suppress(IsotoneError):
+            sentence = guarantee_in_words(draft.spec(desk.root).guarantee)
+        entries = _settings()
+        found = _look_at(draft, desk, typed)
+        return {
+            "sentence": sentence,
+            "files": desk.root.names(draft.folder(desk.root), DATA),
+            "first": entries[:4],
+            "more": entries[4:],
+            "opened": bool(typed.get("other_path")) or any(typed.get(entry.id) for entry in entries[4:]),
+            "choices": [(kind.name, kind.choice) for kind in NEIGHBOURS.values()],
+            **found,
+        }
+
+    return screen(request, "data.html", "data", work, values, show)
+
+
+def _header(form: Mapping[str, str], draft: Draft) -> bool | None:
+    """What is stated of the first line: that it holds names, that it does not, or nothing."""
+    if form.get("data.header") == "yes":
+        return True
+    return False if draft.section("data").get("names") else None
+
+
+def _require_file(path: str, draft: Draft, desk: Desk) -> None:
+    """Refuse a file that is not there, where it is typed."""
+    folder = draft.folder(desk.root)
+    if not path:
+        raise FormError("Choose the file of the data.")
+    desk.root.inside(path, folder)
+    try:
+        desk.root.file(path, folder)
+    except PathError as error:
+        near = difflib.get_close_matches(path, desk.root.names(folder, DATA), n=1)
+        raise FormError(f"{path}: {error}" + (f" Did you mean {near[0]}?" if near else "")) from None
+
+
+def look_data(request: Request) -> Response:
+    """The columns of the file that is chosen, for the page to show at once. Nothing is kept."""
+    draft, desk = draft_of(request), desk_of(request)
+    return HTMLResponse(piece("columns.html", **_look_at(draft, desk, fields(request))))
+
+
+def _look_at(draft: Draft, desk: Desk, typed: Mapping[str, str]) -> dict[str, Any]:
+    """The columns, if they are public, and whether the file is a CSV, whose first line somebody must have named so."""
+    path = typed.get("other_path", "").strip() or typed.get("data.path", "").strip()
+    said = {
+        name: form_of("data")[name].read(typed.get(f"data.{name}", "")) for name in ("separator", "encoding")
+    }
+    header = True if typed.get("data.header") == "yes" else None
+    tried = replace(draft, entries={"data": {**said, "path": path, "header": header}})
+    return {"columns": tried.columns(desk.root), "is_csv": Path(path).suffix.lower() in CSV}
+
+
+# The third screen describes what is released. Its form follows from the model.
 
 
 def what(request: Request) -> Response:
@@ -108,51 +214,49 @@ def what(request: Request) -> Response:
 
     def work(form: dict[str, str]) -> Response:
         sheet.change(draft, form)
-        sheet.require(draft.spec(desk.root))
-        return go("draft", draft.id, "people")
+        sheet.require(draft, desk.root)
+        return go("draft", draft.id, "accuracy")
 
-    def show(problems: Sequence[str]) -> dict[str, Any]:
-        return sheet.shown(draft, desk.root, fields(request) if problems else None)
+    def show(typed: Mapping[str, str], _: list[str]) -> dict[str, Any]:
+        entries = sheet.entries()
+        more = [entry for entry in entries if not sheet.is_first(entry)]
+        shown: dict[str, Any] = {"fixed": False, "look": "", "labels": {}}
+        return {
+            "sheet": sheet,
+            "first": [entry for entry in entries if sheet.is_first(entry)],
+            "more": more,
+            "opened": any(typed.get(entry.id) for entry in more),
+            "columns": draft.columns(desk.root),
+            **shown,
+            **sheet.shown(draft, desk.root, typed),
+        }
 
-    return screen(request, sheet.template, "what", work, show)
+    return screen(request, "what.html", "what", work, lambda: sheet.typed(draft, desk.root), show)
 
 
 def look_what(request: Request) -> Response:
     """What was typed so far, as a picture and its problems, for the page to show at once. Nothing is kept."""
-    return HTMLResponse(sheet_of(draft_of(request)).look(draft_of(request), fields(request)))
+    draft = draft_of(request)
+    return HTMLResponse(sheet_of(draft).look(draft, fields(request)))
 
 
-# The third screen says whose data it is and who is protected, and reads it back as a sentence.
+_KEPT = ("data", "what")
 
 
-def people(request: Request) -> Response:
-    """Show or set where the data is, the unit, the neighbours and the contributions."""
-    draft, desk = draft_of(request), desk_of(request)
-
-    def work(form: dict[str, str]) -> Response:
-        draft.change("data", path=form.get("path", "").strip(), unit=form.get("unit", "").strip())
-        draft.change("data", contributions=_whole(form.get("contributions", "1")))
-        draft.change("privacy", unit=form.get("words", "").strip(), neighbours=form.get("neighbours", ""))
-        draft.spec(desk.root)
-        return go("draft", draft.id, "accuracy")
-
-    def show(_: Sequence[str]) -> dict[str, Any]:
-        sentence = ""
-        with suppress(IsotoneError):
-            spec = draft.spec(desk.root)
-            sentence = guarantee_in_words(spec.guarantee)
-        kinds = list(NEIGHBOURS.values())
-        sections = {name: draft.section(name) for name in ("data", "privacy")}
-        return {**sections, "sentence": sentence, "neighbours": kinds}
-
-    return screen(request, "people.html", "people", work, show)
-
-
-def _whole(text: str) -> int | None:
-    """A whole number, where 1 is what a spec means without it."""
-    if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 9:
-        raise FormError("The number of records that one may give is a whole number from 1.")
-    return int(text)
+def keep(request: Request) -> Response:
+    """Keep what is typed on a page, as it is typed. It is not taken over into the spec before it is sent."""
+    draft, desk, step = draft_of(request), desk_of(request), request.path_params["step"]
+    if step not in _KEPT:
+        raise HTTPException(404, "There is no such page.")
+    typed = {
+        name: text
+        for name, text in fields(request).items()
+        if "." in name or name in ("outline", "other_path")
+    }
+    with draft.lock:
+        draft.typed = {**draft.typed, step: typed}
+        desk.keep(draft)
+    return JSONResponse({"kept": not desk.read_only})
 
 
 # The fourth screen shows errors and the budget, each from the other.
@@ -178,15 +282,21 @@ def accuracy(request: Request) -> Response:
         draft.entries, draft.guesses = tried.entries, tried.guesses
         return go("draft", draft.id, "budget") if form.get("ask") == "next" else None
 
-    def show(problems: Sequence[str]) -> dict[str, Any]:
-        said, shown = problems, _nothing(draft)
-        try:
-            shown = _shown(draft, desk, fields(request) if not problems else {})
-        except IsotoneError as error:
-            said = said or lines(error)
-        return {**shown, "form": fields(request), "problems": said}
+    def values() -> dict[str, str]:
+        privacy = draft.section("privacy")
+        return {"amount": str(privacy.get("rho") or privacy.get("epsilon", ""))}
 
-    return screen(request, "accuracy.html", "accuracy", work, show)
+    def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+        shown = _nothing(draft)
+        try:
+            asked = {} if problems else {name: text for name, text in typed.items() if name != "earlier"}
+            shown = _shown(draft, desk, asked)
+        except IsotoneError as error:
+            problems += [] if problems else lines(error)
+        kept = {"form": typed, "amount": typed["amount"]}
+        return {**shown, **kept} if problems else {**shown, "form": typed, "amount": values()["amount"]}
+
+    return screen(request, "accuracy.html", "accuracy", work, values, show)
 
 
 def look_accuracy(request: Request) -> Response:
@@ -252,39 +362,59 @@ def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
 
 # The fifth screen shows the ledger, what this release leaves, and how many more like it.
 
-_LEDGER = (
-    "This ledger cannot be read: it is none, or belongs to another data set. Or the spec is not complete yet."
-)
-
 
 def budget(request: Request) -> Response:
     """Show the account, or set the ledger and its total."""
     draft, desk = draft_of(request), desk_of(request)
 
-    def work(form: dict[str, str]) -> Response:
-        total = form.get("total", "").strip()
+    def values() -> dict[str, str]:
+        privacy = draft.section("privacy")
+        total = privacy.get("budget", {})
+        return {
+            "ledger": str(privacy.get("ledger", "")),
+            "dataset": str(privacy.get("dataset", "")),
+            "total": str(total.get("rho") or total.get("epsilon", "")),
+        }
+
+    def work(form: dict[str, str]) -> Response | None:
+        privacy, total = draft.section("privacy"), form.get("total", "").strip()
         draft.change(
             "privacy", ledger=form.get("ledger", "").strip(), dataset=form.get("dataset", "").strip()
         )
         if "total" in form:
-            draft.change("privacy", budget={"epsilon": total} if total else None)
-        draft.spec(desk.root)
-        return go("draft", draft.id, "budget" if form.get("stay") else "review")
+            name = "rho" if "rho" in privacy else "epsilon"
+            kept = {
+                key: said for key, said in privacy.get("budget", {}).items() if key not in ("epsilon", "rho")
+            }
+            draft.change("privacy", budget={**kept, name: total} if total else None)
+        spec = draft.spec(desk.root)
+        if form.get("stay"):
+            return None
+        if "total" in form and not total and not _ledger(spec, desk).exists():
+            raise FormError(
+                "This ledger is not there yet. Give its total: it is fixed for good by the first charge."
+            )
+        return go("draft", draft.id, "review")
 
-    def show(problems: Sequence[str]) -> dict[str, Any]:
-        found, said, new = None, problems, False
+    def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+        found, new = None, False
         try:
             spec = draft.spec(desk.root)
-            path = desk.root.inside(spec.privacy.ledger, spec.folder)
+            path = _ledger(spec, desk)
             new = not path.exists()
             found = account(path, spec.privacy.dataset, spec.job.guarantee)
-        except IsotoneError:
-            said = said or [_LEDGER]
+        except IsotoneError as error:
+            problems += [] if problems else lines(error)
         picture = "" if found is None else budget_bar(found)
-        shown = {"account": found, "new": new, "picture": picture, "privacy": draft.section("privacy")}
-        return {**shown, "problems": said}
+        letter = "ρ" if "rho" in draft.section("privacy") else "ε"
+        shown = {"account": found, "new": new or (bool(typed["total"]) and found is None), "picture": picture}
+        return {**shown, "letter": letter}
 
-    return screen(request, "budget.html", "budget", work, show)
+    return screen(request, "budget.html", "budget", work, values, show)
+
+
+def _ledger(spec: Spec, desk: Desk) -> Path:
+    return desk.root.inside(spec.privacy.ledger, spec.folder)
 
 
 # The sixth screen shows the spec, the same in Python and as a command, and a preview of the report.
@@ -305,24 +435,46 @@ def review(request: Request) -> Response:
     """Show the spec, or save it."""
     draft, desk = draft_of(request), desk_of(request)
 
-    def work(_: dict[str, str]) -> Response:
+    def values() -> dict[str, str]:
+        output = draft.section("output")
+        return {"title": str(output.get("title", "")), "folder": str(output.get("folder", ""))}
+
+    def work(form: dict[str, str]) -> Response | None:
+        if "title" in form:
+            draft.change("output", title=form["title"].strip(), folder=form.get("folder", "").strip())
+        if form.get("stay"):
+            draft.spec(desk.root)
+            return None
         writable(request)
-        spec = draft.save(desk.root)
+        spec = draft.spec(desk.root)
         desk.root.file(spec.data.file_path, spec.folder)
+        _require_readable(draft, spec, desk)
+        draft.save(desk.root)
         return go("draft", draft.id, "release")
 
-    def show(problems: Sequence[str]) -> dict[str, Any]:
-        said, folder = problems, ""
+    def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+        del typed
+        folder, whole = "", False
         try:
             spec = draft.spec(desk.root)
             folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
+            _require_readable(draft, spec, desk)
+            whole = True
         except IsotoneError as error:
-            said = said or str(error).splitlines()
+            problems += [] if problems else lines(error)
         python = f"release = isotone.load_spec({draft.name!r}).release()"
-        shown = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
-        return {**shown, "folder": folder, "problems": said}
+        said = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
+        return {**said, "where": folder, "whole": whole}
 
-    return screen(request, "review.html", "review", work, show)
+    return screen(request, "review.html", "review", work, values, show)
+
+
+def _require_readable(draft: Draft, spec: Spec, desk: Desk) -> None:
+    """Refuse what a release would refuse, in its words. Columns and types of data are looked at where they are public."""
+    job = spec.job
+    if draft.columns(desk.root) is not None:
+        desk.root.file(spec.data.file_path, spec.folder)
+        job.open()
 
 
 def _commands(name: str, folder: str) -> list[str]:
@@ -359,26 +511,17 @@ def _preview_html(spec: Spec, guesses: Mapping[str, int]) -> str:
 
 
 def check(request: Request) -> Response:
-    """Say what the page does, and do it when asked. What it finds goes to the browser and nowhere else."""
-    desk = desk_of(request)
+    """Say what the page does, and do it when asked. What it finds is shown once, and goes nowhere else."""
+    desk, draft = desk_of(request), draft_of(request)
     if not desk.checks:
         raise HTTPException(404, "This page is not here. It is switched on with --allow-check.")
-    draft = draft_of(request)
-    found, problems = "", list[str]()
     if request.method == "POST":
         try:
             spec = draft.spec(desk.root)
             desk.root.file(spec.data.file_path, spec.folder)
-        except IsotoneError as error:
-            problems = lines(error)
-        else:
-            found, problems = _looked(spec)
-    return page(request, "check.html", draft=draft, step="check", found=found, problems=problems)
-
-
-def _looked(spec: Spec) -> tuple[str, list[str]]:
-    """What was found, or that nothing could be. Even here an error names no file and no column."""
-    try:
-        return str(spec.check()), []
-    except (IsotoneError, OSError, ValueError) as error:
-        return "", release_lines(error)
+            said = Said(found=str(spec.check()))
+        except (IsotoneError, OSError, ValueError) as error:
+            said = Said(lines(error))
+        return back(request, said, "draft", draft.id, "check")
+    said = desk.said.pop(request.query_params.get("said", ""), Said())
+    return page(request, "check.html", draft=draft, step="check", found=said.found, problems=said.problems)

@@ -1,16 +1,15 @@
-"""What the desk says when something is refused."""
+"""What the desk says when something is refused: the sentences of the command line."""
 
 from __future__ import annotations
 
-from isotone.errors import BudgetError, InputError, IsotoneError, LedgerError, OrderError
-from isotone.ledger import LostError, SealedError
+from isotone.errors import InputError, IsotoneError
 
-__all__ = ["FormError", "lines", "number", "release_lines"]
+__all__ = ["UNCHARGED", "FormError", "lines", "number", "release_lines"]
 
-UNREADABLE = (
-    "This was not completed; the ledger says what was charged. Perhaps a column that the spec names is not in the first line "
-    "of the data, the data cannot be read, the ledger belongs to something else, or the output folder is in use. Names are not shown here: the "
-    "same command in a terminal tells more."
+UNCHARGED = "Nothing was charged."
+_ODD = (
+    "Something unexpected went wrong. Nothing more is shown here, because it might quote data. The same command in a terminal may "
+    "tell more, and the ledger says what was charged."
 )
 
 
@@ -18,11 +17,20 @@ class FormError(InputError):
     """What was typed cannot be used."""
 
 
-def lines(error: IsotoneError) -> list[str]:
-    """An error of planning, which knows what was typed and public files only. One of a ledger may name files."""
-    if isinstance(error, LedgerError):
-        return release_lines(error)
-    return str(error).splitlines() or ["This cannot be used."]
+def lines(error: BaseException) -> list[str]:
+    """What went wrong, as the command line says it, with what became of the charge. Errors of isotone quote no contents."""
+    if not isinstance(error, IsotoneError):
+        return [_ODD]
+    said = [line.strip() for line in str(error).splitlines()] or ["This cannot be used."]
+    return [*filter(None, said), *getattr(error, "__notes__", ())]
+
+
+def release_lines(error: BaseException, *, charged: bool) -> list[str]:
+    """The same for a release, and that nothing was charged if that is so."""
+    said = lines(error)
+    if charged or any(UNCHARGED.casefold().rstrip(".") in line.casefold() for line in said):
+        return said
+    return [*said, UNCHARGED]
 
 
 def number(text: str, what: str) -> float:
@@ -32,13 +40,5 @@ def number(text: str, what: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e15:
-        raise FormError(f"{what} is a number above 0.")
+        raise FormError(f"{what} is a number above 0, with a point and not a comma.")
     return value
-
-
-def release_lines(error: BaseException) -> list[str]:
-    """An error of a release, without any name of a file or column, and what became of the charge."""
-    public = isinstance(error, (BudgetError, SealedError, LostError, OrderError, FormError))
-    said = str(error) if public else UNREADABLE
-    notes = getattr(error, "__notes__", ()) if isinstance(error, IsotoneError) else ()
-    return [*said.splitlines(), *notes]

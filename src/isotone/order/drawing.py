@@ -21,6 +21,7 @@ __all__ = [
     "JOINED",
     "Direction",
     "draw",
+    "hasse_figure",
     "hasse_svg",
 ]
 
@@ -144,12 +145,31 @@ def hasse_svg(
     The same diagram as :meth:`isotone.order.Poset.plot`. ``edges`` are texts at the lines (lower, upper); those in
     brackets are shown faintly.
     """
+    return hasse_figure(poset, values=values, labels=labels, edges=edges, title=title)[0]
+
+
+READ = {
+    "up": "An answer implies those above it that it is joined to.",
+    "left": "An answer implies those to its left that it is joined to.",
+}
+"""How a diagram is read, by its direction."""
+
+
+def hasse_figure(
+    poset: Poset,
+    *,
+    values: Mapping[Any, object] | Sequence[object] | None = None,
+    labels: Mapping[Any, str] | None = None,
+    edges: Mapping[tuple[Any, Any], str] | None = None,
+    title: str = "Hasse diagram",
+) -> tuple[str, str]:
+    """The diagram of :func:`hasse_svg`, and how it is read: greater elements are above or on the left, whichever is clearer."""
     notes = {(poset.index(a), poset.index(b)): text for (a, b), text in (edges or {}).items()}
     widest = max((_SMALL * text_width(note) for note in notes.values()), default=0.0)
     found = compose(poset, values, labels, None, PAGE, text_width, widest)
     font = 1.2 * max(found.font(PAGE), USUAL_FONT)  # readable on a screen
     width, height = (found.extent + 2 * _MARGIN) * font
-    return picture(_parts(found, font, notes), width, height, title)
+    return picture(_parts(found, font, notes), width, height, title), READ[found.direction]
 
 
 def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) -> Iterator[str]:

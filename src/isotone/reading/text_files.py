@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.sources import DataFile, SourceError, no_column
 
-__all__ = ["Layout", "layout_of", "read_fields", "read_lines", "records_of"]
+__all__ = ["Layout", "header_names", "layout_of", "read_fields", "read_lines", "records_of"]
 
 _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
@@ -70,6 +70,19 @@ def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
         if name not in names:
             raise no_column(name, f"The file {Path(file).name!r}")
     return Layout(tuple(map(names.index, columns)), separator, newline, True, form.encoding)
+
+
+def header_names(file: str, form: DataFile, most: int = 1 << 16) -> list[str]:
+    """The names in the first line of a CSV, of which at most so many bytes are read; none if the line is longer.
+
+    Only for files of which somebody has stated that their first line holds names: it may be a record of a person.
+    """
+    with Path(file).open("rb") as stream:
+        start = next(_decoded(stream, form.encoding, most), b"")
+    separator = form.separator or ("\t" if file.endswith(".tsv") else ",")
+    fields, end, _ = _first_record(start, separator.encode(), rb"\r\n|\n|\r")
+    whole = bool(end) or Path(file).stat().st_size < most
+    return [name.decode(errors="replace") for name in fields] if whole else []
 
 
 def _first_record(block: bytes, separator: bytes, newline: bytes) -> tuple[list[bytes], bytes, int]:

@@ -66,15 +66,17 @@ def test_a_root_is_a_folder(tmp_path):
 
 
 def test_no_screen_takes_such_a_path(root):
+    write_answers(root.folder)
     client = Client(root.folder).open()
     here = draft(client)
     for path in OUTSIDE:
         assert client.post("/begin", open=path, kind="", name=path).status == 422
-        for page, field in (("people", "path"), ("budget", "ledger")):
+        for page, field in (("data", "data.path"), ("budget", "ledger")):
             answer = client.post(f"{here}/{page}", **{**PAGES[page], field: path})
             assert answer.status == 422, (page, path)
             refused = (
                 "This path cannot be used",
+                "Choose the file",
                 "missing",
                 "give path, or connection",
                 "is the path of a file",
@@ -164,9 +166,10 @@ def test_every_entry_that_may_be_a_path_is_known():
 
 def test_a_spec_is_saved_over_no_other(root):
     write_answers(root.folder)
-    (root.folder / "survey.toml").write_text("# somebody else's\n")
     client = Client(root.folder).open()
     here = draft(client)
+    (root.folder / "survey.toml").write_text("# somebody else's\n")
+    assert client.post("/begin", kind="order", name="survey").status == 422
     assert client.post(f"{here}/review").status == 422
     assert (root.folder / "survey.toml").read_text() == "# somebody else's\n"
 

@@ -123,8 +123,8 @@ def test_too_small_a_budget_says_so_and_charges_nothing(client):
 SECRET = "zz4711"
 
 
-def test_errors_of_a_release_say_nothing_about_files_columns_or_contents(client, capfd):
-    here = saved(client)
+def test_errors_of_a_release_say_what_the_command_line_says_and_nothing_of_contents(client, capfd):
+    here = saved(client, data={"data.header": "no"})
     folder = client.desk.root.folder
     data = folder / "answers.csv"
     hostile = {
@@ -137,11 +137,16 @@ def test_errors_of_a_release_say_nothing_about_files_columns_or_contents(client,
         data.write_text(content)
         page = released(client, here).text
         assert "Not released" in page
-        assert not [word for word in (SECRET, "answers.csv", "twice", str(folder)) if word in page]
+        assert SECRET not in page
+        assert "no column" in page or "no header line" in page
+        assert "Nothing was charged." in page
     (folder / "survey-release").mkdir()
-    (folder / "survey-release" / SECRET).write_text("")
+    (folder / "survey-release" / "other.txt").write_text(SECRET)
     write_answers(folder)
-    assert SECRET not in released(client, here).text
+    page = released(client, here).text
+    assert SECRET not in page
+    assert "other.txt" in page
+    assert "Nothing was charged." in page
     assert charges(client) == []
     said = capfd.readouterr()
     assert said.out == said.err == ""

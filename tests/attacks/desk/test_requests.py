@@ -162,7 +162,7 @@ def test_pages_have_a_token_in_each_form_and_no_script_or_style_inside(client):
 
     write_answers(client.desk.root.folder)
     here = draft(client.open())
-    for name in ("what", "people", "accuracy", "budget", "review"):
+    for name in ("data", "what", "accuracy", "budget", "review"):
         page = client.get(f"{here}/{name}").text
         assert page.count("<form") == page.count(f'name="csrf" value="{client.keys.form}"') > 0
         assert "<style" not in page
@@ -173,17 +173,21 @@ def test_pages_have_a_token_in_each_form_and_no_script_or_style_inside(client):
 
 
 def test_what_is_typed_is_shown_as_text(client):
+    from tests.support.desk_survey import PAGES, write_answers
+
     evil = '"><script>alert(1)</script>'
     client.open()
     page = client.post("/begin", kind="order", name=evil, title=evil)
     assert page.status == 422
     assert evil not in page.text
-    here = client.post("/begin", kind="order", name="x", title=evil).headers["location"].rpartition("/")[0]
+    write_answers(client.desk.root.folder)
+    here = client.begin("order", "x", title=evil)
+    assert client.post(f"{here}/data", **{**PAGES["data"], "data.header": "no"}).status == 303
     outline = f"a\n  b{evil.replace('<', '')}\n"
     look = client.post(f"{here}/what/look", outline=outline).text
     assert "<script" not in look
-    assert client.post(f"{here}/what", outline=outline, yes=evil).status == 303
-    for name in ("what", "people", "accuracy", "review"):
+    assert client.post(f"{here}/what", outline=outline, **{"data.yes": evil}).status == 303
+    for name in ("data", "what", "accuracy", "review"):
         assert client.get(f"{here}/{name}").text.count("<script") == 1
     assert "<script" not in client.get(f"{here}/preview").text
     bad = client.post(f"{here}/what", outline=f"a < {evil}").text

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.support.desk import HOST, PORT, Client
-from tests.support.desk_survey import draft, released, saved, write_answers
+from tests.support.desk_survey import PAGES, draft, released, saved, write_answers
 
 import isotone as iso
 
@@ -161,27 +161,27 @@ def test_a_second_draw_that_failed_before_its_charge_may_be_asked_for_again(clie
     assert len(iso.Ledger(tmp_path / "survey.ledger").charges()) == 2
 
 
-def test_a_broken_ledger_is_not_named(client, tmp_path):
+def test_a_broken_ledger_is_told_and_its_contents_are_not(client, tmp_path):
     here = saved(client)
     request = client.get(f"{here}/release").field("request")
-    (tmp_path / "survey.ledger").write_text("no ledger")
+    (tmp_path / "survey.ledger").write_text("zz4711")
     for answer in (
         client.get(f"{here}/budget"),
         client.get(f"{here}/release"),
         client.post(f"{here}/release", request=request, confirm="1"),
     ):
         assert answer.problems
-        assert not [word for word in ("survey.ledger", str(tmp_path)) if word in answer.problems]
+        assert "zz4711" not in answer.text
 
 
-def test_errors_of_the_check_name_no_file_and_no_column(tmp_path):
+def test_errors_of_the_check_name_no_column_that_was_not_asked_for(tmp_path):
     write_answers(tmp_path)
     client = Client(tmp_path, allow_check=True).open()
-    here = draft(client)
+    here = draft(client, data={"data.header": "no"})
     (tmp_path / "answers.csv").write_text("person,hyp,secret4711\n1,yes,no\n")
     answer = client.post(f"{here}/check")
     assert answer.problems
-    assert not [word for word in ("secret4711", "twice", "answers.csv") if word in answer.problems]
+    assert "secret4711" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,17 @@ def test_odd_toml_is_refused_in_words(client, tmp_path, text):
 
 
 def test_what_cannot_be_a_spec_is_refused_where_it_is_typed(client):
-    curve = {"x": "a", "y": "b", "low": "5", "high": "1", "least": "0", "most": "1"}
-    here = client.post("/begin", kind="curve", name="c").headers["location"].rpartition("/")[0]
-    for wrong in ({}, {"low": "x"}, {"low": "1"}, {"y": "a"}):
+    curve = {"curve.x": "hyp", "curve.y": "chol", "curve.bounds": "5, 1", "curve.y_range": "0, 1"}
+    here = client.begin("curve", "c")
+    assert client.post(f"{here}/data", **{**PAGES["data"], "data.path": "answer.csv"}).status == 422
+    assert client.post(f"{here}/data", **{**PAGES["data"], "data.unit": "hypp"}).status == 422
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    for wrong in (
+        {},
+        {"curve.bounds": "x, 1"},
+        {"curve.bounds": "1"},
+        {"curve.y": "hyp"},
+        {"curve.x": "age"},
+    ):
         assert client.post(f"{here}/what", **{**curve, **wrong}).status == 422
-    assert client.post(f"{here}/what", **{**curve, "high": "9"}).status == 303
+    assert client.post(f"{here}/what", **{**curve, "curve.bounds": "5, 9"}).status == 303

@@ -75,7 +75,7 @@ def test_from_a_questionnaire_and_coded_answers(tmp_path):
     page = client.get(f"{here}/what").text
     assert "datediff" in page
     assert "Refused" in page
-    for name in ("what", "people", "accuracy", "budget"):
+    for name in ("data", "what", "accuracy", "budget"):
         fields = {} if name == "what" else {**PAGES[name], "ledger": "smoking.ledger"}
         assert client.post(f"{here}/{name}", **fields).status == 303
     assert client.post(f"{here}/review").status == 303
@@ -90,6 +90,7 @@ def test_from_an_xlsform_its_outline_changed_and_changed_back(tmp_path):
     client = Client(tmp_path).open()
     begun = client.post("/begin", kind="order", name="smoking", form="form.xlsx")
     here = begun.headers["location"].rpartition("/")[0]
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
     page = client.get(f"{here}/what").text
     outline = unescape(
         page.partition('<textarea id="outline"')[2].partition(">")[2].partition("</textarea>")[0]
@@ -105,7 +106,7 @@ def test_from_an_xlsform_its_outline_changed_and_changed_back(tmp_path):
     after = client.get(f"{here}/review").text
     for line in ("first_2&#34;]]]", "Within 5 minutes", "Later", "refused = "):
         assert (line in after) == (line in before)
-    for name in ("people", "accuracy", "budget"):
+    for name in ("accuracy", "budget"):
         assert client.post(f"{here}/{name}", **{**PAGES[name], "ledger": "smoking.ledger"}).status == 303
     assert "LaplaceMechanism, which does not add up" in client.get(f"{here}/accuracy").text
     assert client.post(f"{here}/review").status == 303

@@ -6,16 +6,18 @@ function later(work, wait) {
   return () => { clearTimeout(timer); timer = setTimeout(work, wait); };
 }
 
-// The diagram and the problems of an outline, while one types.
-const outline = document.getElementById("outline-form");
-if (outline) {
+// What is typed is kept while one types, and its diagram or its columns are shown at once.
+for (const form of document.querySelectorAll("form[data-keep]")) {
   let asked = 0;
-  const look = document.getElementById("look");
-  outline.addEventListener("input", later(async () => {
+  const send = (address) => fetch(address, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+  const keep = later(() => send(form.dataset.keep).catch(() => {}), 500);
+  const into = document.getElementById(form.dataset.into);
+  const look = later(async () => {
     const mine = ++asked;
-    const answer = await fetch(outline.dataset.look, { method: "POST", body: new URLSearchParams(new FormData(outline)) });
-    if (answer.ok && mine === asked) look.innerHTML = await answer.text();
-  }, 250));
+    const answer = await send(form.dataset.look);
+    if (answer.ok && mine === asked) into.innerHTML = await answer.text();
+  }, 250);
+  form.addEventListener("input", () => { keep(); if (into) look(); });
 }
 
 // The error for a budget and the budget for an error, while one types. Both come from the server.

@@ -1,0 +1,304 @@
+"""Forms that follow from the model of a release: an entry for each parameter of a section of a spec.
+
+Name, type, default and sentence of a field come from the classes that describe releases, so that a new parameter is in the form
+at once. What is typed is text, and becomes a value of the spec by the types that the section allows; the section itself refuses
+what does not fit, in the words of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, get_args
+
+from isotone.privacy.checks import did_you_mean
+from isotone.release.description import ColumnName
+from isotone.release.spec import sections
+
+__all__ = ["Entry", "entry_of", "form_of", "require_columns"]
+
+_WORDS = {True: "yes", False: "no"}
+_LABELS = {
+    ("data", "separator"): "What stands between the fields of a CSV",
+    ("data", "encoding"): "Encoding",
+    ("data", "unit"): "The column that says whose row it is",
+    ("data", "contributions"): "Records that one may give at most",
+    ("data", "yes"): "Words or codes that mean yes",
+    ("data", "no"): "Words or codes that mean no",
+    ("data", "missing"): "A missing answer counts as",
+    ("data", "element"): "Long data: the column that names the element",
+    ("data", "columns"): "Columns that are not called like the question",
+    ("data", "on_violation"): "A record that breaks the order",
+    ("data", "on_conflict"): "A record with several options of a choice",
+    ("privacy", "unit"): "What one of those protected is called",
+    ("privacy", "neighbours"): "What is compared",
+    ("table", "category"): "The column of the categories",
+    ("table", "categories"): "The public list of the categories, one on each line",
+    ("table", "upper"): "The largest count",
+    ("curve", "x"): "Column of x",
+    ("curve", "y"): "Column of y",
+    ("curve", "bounds"): "Lowest and highest x",
+    ("curve", "y_range"): "Lowest and highest y",
+    ("curve", "y_values"): "Or the two values of y",
+    ("curve", "increasing"): "Does y rise with x?",
+    ("order", "by"): "Broken down by: a column on each line, with the public list of its values",
+    ("order", "margins"): "Tables to release, one on each line",
+    ("order", "waves"): "How many releases like this one are planned",
+}
+"""Plainer words for the names of some parameters."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One parameter of a section, as a form asks for it."""
+
+    section: str
+    name: str
+    help: str
+    required: bool
+    default: Any
+    kinds: tuple[Mapping[str, Any], ...]
+    """The types that it may have, as JSON Schema says them, without null."""
+    is_column: bool
+    """Whether it names columns of the data."""
+
+    @property
+    def id(self) -> str:
+        """Its name in a form, which no other section has."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return _LABELS.get((self.section, self.name), self.name.replace("_", " ").capitalize())
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """All values that it may have, each as text and in words; none if they cannot be listed."""
+        found: list[str] = []
+        for kind in self.kinds:
+            listed = _listed(kind)
+            if listed is None:
+                return []
+            found += listed
+        usual = f"as usual ({self.usual})" if self.usual else "" if self.required else "as usual"
+        return [("", usual), *((text, text) for text in found if text != self.write(self.default))]
+
+    @property
+    def lines(self) -> bool:
+        """Whether it is typed on several lines."""
+        return any(kind.get("type") == "object" or _rows(kind) for kind in self.kinds)
+
+    @property
+    def usual(self) -> str:
+        """What holds if nothing is typed."""
+        return self.write(self.default).replace("\n", ", ")
+
+    def write(self, value: Any) -> str:
+        """A value of the spec as it is typed."""
+        if value is None:
+            return ""
+        if isinstance(value, Mapping):
+            return "\n".join(f"{name}: {_inline(held)}" for name, held in value.items())
+        flat = any(len(kind.get("prefixItems", ())) and not _rows(kind) for kind in self.kinds)
+        nested = isinstance(value, (list, tuple)) and any(isinstance(part, (list, tuple)) for part in value)  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, (list, tuple)) and self.lines and (nested or not flat):
+            return "\n".join(_line(part) for part in value)  # pyright: ignore[reportUnknownVariableType]
+        return _inline(value)
+
+    def read(self, text: str) -> Any:
+        """What was typed as a value of the spec, or None if nothing was. What fits no type stays as it is, to be refused."""
+        text = text.strip()
+        if not text or text == self.write(self.default):
+            return None
+        if self.options:
+            return _scalars([self._kind("boolean"), *self.kinds], text)
+        rows = [row.strip() for row in text.splitlines() if row.strip()]
+        named, listed = self._kind("object"), next(filter(_rows, self.kinds), None)
+        if named is not None and all(":" in row for row in rows):
+            return {name: _held(named, said) for name, said in map(_named, rows)}
+        if listed is not None:
+            return _read_rows(listed, rows, len(self.kinds) > 1)
+        parts = [part.strip() for part in text.split(",")]
+        pairs = [kind for kind in self.kinds if kind.get("type") == "array"]
+        if pairs and len(parts) > 1:
+            return _tuple(pairs, parts)
+        if pairs and len(text.split()) in (2, 3) and not self.is_column:  # "quantile 0.9"
+            return _tuple(pairs, text.split())
+        return _scalar(self.kinds, text)
+
+    def _kind(self, type: str) -> Mapping[str, Any] | None:
+        return next((kind for kind in self.kinds if kind.get("type") == type), None)
+
+    def columns(self, value: Any) -> list[str]:
+        """The columns of the data that a value names."""
+        if not self.is_column or value is None:
+            return []
+        if isinstance(value, Mapping):
+            return [str(name) for name in value.values()]
+        return [str(name) for name in value] if isinstance(value, (list, tuple)) else [str(value)]
+
+
+@cache
+def form_of(section: str) -> dict[str, Entry]:
+    """The entries of a section, by name."""
+    form = sections()[section]
+    schema = form.model_json_schema()
+    needed, known = schema.get("required", ()), schema.get("$defs", {})
+    return {
+        name: Entry(
+            section,
+            name,
+            said.get("description", ""),
+            name in needed,
+            said.get("default"),
+            tuple(_kinds(said, known)),
+            _mentions((form.model_fields[name].annotation, form.model_fields[name].metadata)),
+        )
+        for name, said in schema["properties"].items()
+    }
+
+
+def entry_of(id: str) -> Entry:
+    """The entry that a form calls so."""
+    section, _, name = id.partition(".")
+    return form_of(section)[name]
+
+
+def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[str]:
+    """A sentence for each name that is no column of the data, if the columns are known."""
+    if known is None:
+        return []
+    columns = list(known)
+    listed = ", ".join(columns[:30]) + (", …" if len(columns) > 30 else "")
+    return [
+        f"The data has no column {name!r}{did_you_mean(name, columns) or '.'} Its columns are: {listed}."
+        for name in dict.fromkeys(named)
+        if name not in columns
+    ]
+
+
+def _kinds(said: Mapping[str, Any], known: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if "$ref" in said:
+        return _kinds(known[said["$ref"].rpartition("/")[2]], known)
+    if "anyOf" in said:
+        return [kind for part in said["anyOf"] for kind in _kinds(part, known)]
+    return [] if said.get("type") == "null" else [said]
+
+
+def _mentions(types: Any) -> bool:
+    """Whether a type, or a part of it, is that of names of columns."""
+    mark: Any = ColumnName.__metadata__[-1]  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(types, (list, tuple)):
+        return any(map(_mentions, types))  # pyright: ignore[reportUnknownArgumentType]
+    return types is mark or any(map(_mentions, (*get_args(types), *getattr(types, "__metadata__", ()))))
+
+
+def _listed(kind: Mapping[str, Any]) -> list[str] | None:
+    """All values of a type as text, or None if there are too many."""
+    if "const" in kind:
+        return [_inline(kind["const"])]
+    if "enum" in kind:
+        return [_inline(value) for value in kind["enum"]]
+    if kind.get("type") == "boolean":
+        return ["yes", "no"]
+    if kind.get("type") == "array" and "prefixItems" in kind:
+        parts = [_listed(part) for part in kind["prefixItems"]]
+        known = [part for part in parts if part is not None]
+        return [", ".join(words) for words in product(*known)] if len(known) == len(parts) else None
+    return None
+
+
+def _rows(kind: Mapping[str, Any]) -> bool:
+    """Whether a list is typed with a line for each part."""
+    if kind.get("type") != "array":
+        return False
+    parts = kind.get("prefixItems") or [kind.get("items", {})]
+    return "prefixItems" not in kind or any(part.get("type") == "array" for part in parts)
+
+
+def _read_rows(kind: Mapping[str, Any], rows: list[str], others: bool) -> Any:
+    """The parts of a list, one on each line; where the line could be another type, one line alone is that."""
+    part = (kind.get("prefixItems") or [kind["items"]])[0]
+    kinds = _kinds(part, {})
+    if all("," in row or ":" in row for row in rows) and any(k.get("type") == "array" for k in kinds):
+        if others and len(rows) == 1 and ":" not in rows[0]:
+            return _tuple([k for k in kinds if k.get("type") == "array"], rows[0].split(","))
+        return [[_scalars(kinds, cell) for cell in _cells(row)] for row in rows]
+    if others and len(rows) == 1 and "," not in rows[0]:
+        return _scalar(kinds, rows[0])
+    if len(rows) == 1:
+        rows = [part.strip() for part in rows[0].split(",")]
+    return list(dict.fromkeys(_scalar(kinds, row) for row in rows))
+
+
+def _cells(row: str) -> list[str]:
+    name, colon, said = row.rpartition(":")
+    return [name.strip(), said.strip()] if colon else [part.strip() for part in row.split(",")]
+
+
+def _named(row: str) -> tuple[str, str]:
+    name, _, said = row.partition(":")
+    return name.strip(), said.strip()
+
+
+def _held(kind: Mapping[str, Any], text: str) -> Any:
+    """What stands behind a name: a text or number, a list, or pairs with ``=`` between them."""
+    more = kind.get("additionalProperties")
+    kinds = _kinds(more, {}) if isinstance(more, Mapping) else [{"type": "integer"}, {"type": "string"}]
+    types = {one.get("type") for one in kinds}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if "object" in types and parts and all("=" in part for part in parts):
+        return {a.strip(): b.strip() for a, _, b in (part.partition("=") for part in parts)}
+    return parts if "array" in types else _scalars(kinds, text)
+
+
+def _tuple(kinds: list[Mapping[str, Any]], parts: list[str]) -> list[Any]:
+    """The parts of a pair or triple, by the type of each place."""
+    wanted = next((kind for kind in kinds if len(kind.get("prefixItems", ())) == len(parts)), kinds[0])
+    places = wanted.get("prefixItems") or [wanted.get("items", {})] * len(parts)
+    places = [*places, *[places[-1]] * (len(parts) - len(places))]
+    return [_scalars(_kinds(place, {}), part.strip()) for place, part in zip(places, parts, strict=False)]
+
+
+def _scalars(kinds: Iterable[Mapping[str, Any] | None], text: str) -> Any:
+    """A value, or several with commas between them where the type is a list."""
+    said = [kind for kind in kinds if kind is not None]
+    if any(kind.get("type") == "boolean" for kind in said) and "," not in text:
+        return {"yes": True, "no": False}.get(text, text)
+    pairs = [kind for kind in said if kind.get("type") == "array"]
+    if pairs and "," in text:
+        return _tuple(pairs, text.split(","))
+    return _scalar(said, text)
+
+
+def _scalar(kinds: Iterable[Mapping[str, Any]], text: str) -> Any:
+    types = {kind.get("type") for kind in kinds}
+    if "boolean" in types and text in ("yes", "no"):
+        return text == "yes"
+    if "integer" in types and text.isascii() and text.isdigit():
+        return int(text)
+    if types == {"number"}:  # elsewhere a number stays text, which is exact
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _line(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], (list, tuple)):  # pyright: ignore[reportUnknownArgumentType]
+        return f"{_inline(value[0])}: {_inline(value[1])}"
+    return _inline(value)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, bool):
+        return _WORDS[value]
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {held}" for name, held in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_inline, value))  # pyright: ignore[reportUnknownArgumentType]
+    return str(value)

@@ -1,0 +1,112 @@
+"""Nothing that was typed is lost: drafts are files, a refused form is shown again, and two tabs do not undo each other."""
+
+from __future__ import annotations
+
+from tests.support.desk import Client
+from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, draft, write_answers
+
+
+def test_no_page_is_the_answer_to_a_form(tmp_path):
+    """Back shows every screen again: forms lead on, also where they are refused, and what was typed is still there."""
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    for path, fields in (
+        ("/begin", {"kind": "order", "name": "a b"}),
+        (f"{here}/data", {**PAGES["data"], "data.unit": "persn"}),
+        (f"{here}/what", {"outline": "a\n  a"}),
+        (f"{here}/accuracy", {"amount": "x"}),
+        (f"{here}/budget", {"ledger": "../x"}),
+    ):
+        answer = client.send(path, {"csrf": client.keys.form, **fields})
+        assert answer.status == 303
+        page = client.get(answer.headers["location"])
+        assert page.problems
+        assert list(fields.values())[-1].splitlines()[0] in page.text
+        assert client.get(answer.headers["location"]).text == page.text  # Back, and once more
+
+
+def test_a_draft_is_found_again_after_a_new_start(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = client.begin("order", title="My survey")
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    assert client.post(f"{here}/what/keep", outline="hyp\n  twi").status == 200
+    later = Client(tmp_path).open()  # the first desk may have been killed
+    assert "survey.draft.toml" in later.get("/").text
+    page = later.get(f"{here}/what").text
+    assert "hyp\n  twi</textarea>" in page
+    assert "did not send it" in page
+    opened = later.post("/begin", open="survey.draft.toml").headers["location"]
+    assert opened.rpartition("/")[0] == here
+    assert later.post(f"{here}/what", **PAGES["what"]).status == 303
+    for name in ("accuracy", "budget"):
+        assert later.post(f"{here}/{name}", **PAGES[name]).status == 303
+    assert "My survey" in later.get(f"{here}/review").text
+    assert later.post(f"{here}/review").status == 303
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.csv", "survey.toml"]
+
+
+def test_a_draft_may_be_thrown_away_and_nothing_else(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    for name in ("answers.csv", "../x.draft.toml", "survey.toml"):
+        assert client.post("/begin", discard=name).status == 422
+    assert client.post("/begin", discard="survey.draft.toml").status == 303
+    assert client.get(f"{here}/data").status == 404
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.csv"]
+
+
+def test_the_title_survives_an_import(tmp_path):
+    (tmp_path / "dictionary.csv").write_text(DICTIONARY)
+    client = Client(tmp_path).open()
+    client.begin("order", "smoking", title="Smoking in 2026", form="dictionary.csv")
+    (kept,) = client.desk.drafts.values()
+    assert kept.section("output")["title"] == "Smoking in 2026"
+
+
+def test_two_tabs_do_not_undo_each_other(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    mark = client.get(f"{here}/what").field("mark")
+    assert client.post(f"{here}/what", outline="hyp\n", mark=mark).status == 303  # the other tab
+    late = client.post(f"{here}/what", outline=OUTLINE, mark=mark)
+    assert "was changed since you opened it" in late.problems
+    assert "meds &lt; chol" in late.text
+    (kept,) = client.desk.drafts.values()
+    assert kept.section("order")["elements"] == ["hyp"]
+    assert client.post(f"{here}/what", outline=OUTLINE, mark=late.field("mark")).status == 303
+    assert kept.section("order")["elements"] == ["hyp", "twice", "meds", "chol"]
+    # other pages of the same draft are no conflict
+    mark = client.get(f"{here}/data").field("mark")
+    assert client.post(f"{here}/accuracy", amount="0.5", ask="next").status == 303
+    assert client.post(f"{here}/data", **PAGES["data"], mark=mark).status == 303
+
+
+def test_pieces_of_pages_are_escaped_once(tmp_path):
+    """A problem and a diagram at once, while one types."""
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    look = client.post(f"{draft(client)}/what/look", outline="hyp\n  <b>\nchol < none\n").text
+    assert "<li>" in look
+    assert "&amp;" not in look
+    assert "&lt;li" not in look
+
+
+def test_the_words_below_a_diagram_follow_its_direction():
+    from isotone.desk.figures import order_picture
+    from isotone.order import Poset
+
+    low = order_picture(Poset.chain(["c", "b", "a"]), {})
+    wide = order_picture(Poset.chain([f"a long name of an answer {i}" for i in range(3)]), {})
+    flat = order_picture(
+        Poset(
+            [f"a rather long name {i}" for i in range(40)],
+            [(f"a rather long name {i}", "a rather long name 0") for i in range(1, 40)],
+        ),
+        {},
+    )
+    for picture in (low, wide, flat):
+        assert ("above it" in picture) != ("to its left" in picture)
