@@ -26,6 +26,7 @@ from isotone.reading.text_files import header_names
 from isotone.release.spec import DataEntries, Spec
 
 __all__ = [
+    "COMMAND_LINE",
     "CSV",
     "DATA",
     "DRAFT",
@@ -193,6 +194,8 @@ PUBLIC = (
     ("table", "categories_file"),
 )
 """Entries that name public files, which planning reads."""
+COMMAND_LINE = ("series",)
+"""Kinds that the desk has no screens for: they keep more files than it looks after."""
 _KNOWN = ("order", "table", "curve")
 """The kinds whose public files are all in the list above."""
 
@@ -210,6 +213,10 @@ class UnnamedError(FormError):
 
 def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
+    if spec.key in COMMAND_LINE:
+        raise FormError(
+            f"The desk has no screens for [{spec.key}]. Use the command line: isotone plan, isotone release."
+        )
     data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
     for section, entry in PLACES:
         said = getattr(getattr(spec, section, None), entry, None)

@@ -18,7 +18,7 @@ from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.curves.grids import FINE
 from isotone.desk.drafts import Draft
 from isotone.desk.figures import Goal, budget_for, count_accuracy, order_picture
-from isotone.desk.folder import Root
+from isotone.desk.folder import COMMAND_LINE, Root
 from isotone.desk.forms import Entry, form_of, require_columns
 from isotone.desk.outline import Outline, can_be_written, read_outline, write_outline
 from isotone.desk.words import FormError, number
@@ -467,12 +467,12 @@ _OWN: dict[str, type[Sheet]] = {"order": CountsSheet, "table": TableSheet, "curv
 
 def all_sheets() -> tuple[Sheet, ...]:
     """A sheet for each kind of release, by its section."""
-    return tuple(_OWN.get(key, Sheet)(key) for key in SECTIONS)
+    return tuple(map(sheet_named, [*_OWN, *(key for key in SECTIONS if key not in (*_OWN, *COMMAND_LINE))]))
 
 
 def sheet_named(key: str) -> Sheet:
     """The sheet of a section."""
-    if key not in SECTIONS:
+    if key not in SECTIONS or key in COMMAND_LINE:
         raise FormError("Choose what to release.")
     return _OWN.get(key, Sheet)(key)
 

@@ -158,6 +158,7 @@ def test_every_entry_that_may_be_a_path_is_known():
         "table": {"category", "categories", "upper", "count", "counts", "kind", "emphasis", "strata", "population", "shape"},
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
                   "x_grid"},
+        "series": {"secrets", "periods", "matters", "record", "date"},  # the desk refuses it
     }  # fmt: skip
     for name, section in sections().items():
         paths = {entry for place, entry in (*PRIVATE, *PLACES, *PUBLIC) if place == name}
@@ -190,3 +191,15 @@ def test_data_that_is_no_file_here_is_not_released(root, data):
     answer = client.post(f"{here}/release", request=request, confirm="1")
     assert answer.status == 422
     assert not (root.folder / "survey.ledger").exists()
+
+
+def test_a_kind_without_screens_is_left_to_the_command_line(root):
+    write_answers(root.folder)
+    text = '[data]\npath = "answers.csv"\n[privacy]\nepsilon = "1"\nledger = "a.ledger"\n[output]\nfolder = "o"\n'
+    text += '[order]\nelements = ["a"]\n[series]\nperiods = ["2026-01", "2026-02"]\nsecrets = "/etc/passwd"\n'
+    (root.folder / "series.toml").write_text(text)
+    client = Client(root.folder).open()
+    answer = client.post("/begin", open="series.toml")
+    assert answer.status == 422
+    assert "passwd" not in answer.problems
+    assert 'value="series"' not in client.get("/").text
