@@ -145,7 +145,13 @@ def screen(
     known = values()
     kept = {**known, **draft.typed.get(step, {}), **said.form}
     problems = list(said.problems)
-    shown = {"draft": draft, "step": step, "form": kept, "unnamed": said.unnamed, "mark": _mark(known)}
+    shown: dict[str, Any] = {
+        "draft": draft,
+        "step": step,
+        "form": kept,
+        "unnamed": said.unnamed,
+        "mark": _mark(known),
+    }
     shown["unfinished"] = any(kept.get(name, value) != value for name, value in known.items())
     found = show(kept, problems)
     return page(request, template, **{**shown, "problems": problems, **found})
