@@ -507,7 +507,7 @@ def plan_of(
 def spec_form(*keys: str) -> type[Spec]:
     """The form of specs with one of these sections, which is required if there is only one, with the one beside it."""
     given: dict[str, Any] = {name: (form, ...) for name, form in _COMMON.items()}
-    alone = len(keys) == 1 or keys == ("series", BESIDE["series"])
+    alone = len(keys) == 1 or keys[1:] == tuple(BESIDE[key] for key in keys[:1] if key in BESIDE)
     for key in keys:
         form: Any = kind_of_section(key).section
         given[key] = (form, ...) if alone else (form | None, None)
@@ -535,9 +535,9 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
         raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
     asked = [key for key in SECTIONS if key in entries]
     problems: list[str] = []
-    if asked[:1] == ["series"]:
-        asked = ["series", *(asked[1:] or ["order"])]
-    if len(asked) != 1 and asked != ["series", "order"]:
+    beside = [BESIDE[key] for key in asked if key in BESIDE]
+    asked = list(dict.fromkeys([*asked, *beside]))
+    if len(asked) != 1 + len(beside):
         *others, last = (f"[{key}]" for key in SECTIONS if key not in BESIDE)
         problems.append(
             f"  the spec: a spec has exactly one of {', '.join(others)} and {last}; [series] stands beside [order]"

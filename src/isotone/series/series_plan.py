@@ -121,6 +121,7 @@ def _candidates(
     if guarantee.kind != "pure":
         causal = CausalGaussianMechanism(order, periods, **budget_of(guarantee), **whose, progress=progress)
         yield "causal Gaussian", SeriesMechanism(stages, periods, causal)
+    if guarantee.kind == "zcdp":
         return
     epsilon = guarantee.epsilon
     if n <= LARGEST_PRODUCT or len(order) == 1:

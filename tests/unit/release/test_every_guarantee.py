@@ -18,6 +18,12 @@ from isotone.release import Ledger, kinds, load_spec, verify
 CATEGORIES = [f"c{i}" for i in range(60)]
 ORDER = "elements = ['low', 'high']\nrelations = [['high', 'low']]\n"
 KINDS = {
+    "series": """[series]
+periods = ["2024-01-07", "2024-01-14"]
+date = "sort"
+[order]
+parents = { high = "low" }
+""",
     "table": f"[table]\ncategory = 'place'\ncategories = {CATEGORIES}\nupper = 9\n",
     "curve": "[curve]\nx = 'x'\ny = 'y'\nbounds = [0, 9]\ny_range = [0, 1]\nx_grid = 10\n",
     "surface": "[curve]\nx = ['x', 'z']\ny = 'y'\nbounds = [[0, 9], [0, 59]]\ny_range = [0, 1]\nx_grid = 3\nloss = 'absolute'\n",
