@@ -58,6 +58,11 @@ def release(
             out.print("The new title is not used: a title is sealed with its release.", markup=False)
         if (folder / "report.html").exists():
             out.print(f"Report: {folder / 'report.html'}", markup=False)
+        # in the same words whatever the data contains
+        out.print(
+            f"What is odd in the data a release never says. For your eyes only: isotone check {spec}",
+            markup=False,
+        )
 
 
 def release_table(made: Any) -> Table:
@@ -117,7 +122,10 @@ def check(spec: SpecPath) -> None:
     """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
     from isotone.release import load_spec
 
-    out.print(str(load_spec(spec).check()), markup=False)
+    found = load_spec(spec).check()
+    out.print(str(found), markup=False)
+    if found.error is not None:
+        raise typer.Exit(1)
 
 
 def audit(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import posixpath
 import re
@@ -19,6 +18,7 @@ from isotone.forms.expressions import Expression, Field, Form, Option, both, par
 from isotone.forms.questionnaire import Questionnaire, build
 from isotone.order import Poset
 from isotone.privacy.checks import whole_number
+from isotone.reading.public_csv import column_of, public_rows
 from isotone.reading.questions import Question
 
 __all__ = [
@@ -506,14 +506,10 @@ def read_form(
     if file.suffix.lower() == ".xlsx":
         form = read_xlsform(file, separator)
     elif file.suffix.lower() == ".csv":
-        heads, rows = _csv(file)
-        if {lower, upper} <= set(heads):
-            return _related(rows, lower, upper)
+        heads, rows = public_rows(file, most_bytes=LARGEST_CSV, most_lines=MOST_LINES)
         if not is_redcap(heads):
-            raise InputError(
-                f"{str(file)!r} is neither a REDCap data dictionary nor a list of relations: it has no columns {lower!r} and "
-                f"{upper!r}."
-            )
+            repair = "If it lists relations, name both with --lower and --upper; a REDCap data dictionary it is not."
+            return _related(rows, *(column_of(name, heads, file, repair) for name in (lower, upper)))
         form = redcap_form(rows)
     else:
         raise InputError(
@@ -524,27 +520,6 @@ def read_form(
     if not form.fields:
         raise InputError("The form has no questions.")
     return build(form, most)
-
-
-def _csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    try:
-        if path.stat().st_size > LARGEST_CSV:
-            raise InputError(f"{str(path)!r} is larger than {LARGEST_CSV:,} bytes: that is no questionnaire.")
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, restkey="", restval="")
-            heads = [head.strip() for head in reader.fieldnames or []]
-            rows: list[dict[str, str]] = []
-            for row in reader:
-                if len(rows) >= MOST_LINES:
-                    raise InputError(f"{str(path)!r} has more than {MOST_LINES:,} lines.")
-                rows.append({key.strip(): value or "" for key, value in row.items() if key})
-            return heads, rows
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"There is no file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error}.") from None
 
 
 def _related(rows: list[dict[str, str]], lower: str, upper: str) -> Questionnaire:

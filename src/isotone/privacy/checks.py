@@ -98,9 +98,10 @@ def exact(value: Any, name: str = "value") -> Fraction:
             raise ValueError
         return number
     except (ValueError, ZeroDivisionError, OverflowError, TypeError):
+        comma = isinstance(value, str) and re.fullmatch(r"\s*-?\d*,\d+\s*", value)
+        point = " A decimal number has a point, not a comma." if comma else ""
         raise InputError(
-            f"{name} must be a finite number (an int, a float, a Fraction, a Decimal, or text such as "
-            f"'0.5' or '1/3'), not {shown(value)}."
+            f"{name} must be a finite number such as 0.5, '0.5' or '1/3', not {shown(value)}.{point}"
         ) from None
 
 

@@ -342,7 +342,7 @@ def _file_stream(files: Sequence[str], schemas: Sequence[pa.Schema], roles: Role
         for name in names:
             there = len(schema.get_all_field_indices(name))
             if there == 0:
-                raise no_column(name, f"The file {Path(file).name!r}")
+                raise no_column(name, f"The file {Path(file).name!r}", schema.names)
             if there > 1:
                 raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
         types = {name: (arrow_kind(schema.field(name).type), str(schema.field(name).type)) for name in names}

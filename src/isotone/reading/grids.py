@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
+from isotone.reading.questions import Answers, is_one_of
 from isotone.reading.sources import Frame, collect, open_source
 
 __all__ = [
@@ -64,6 +65,8 @@ class PointSource(RowsOfUnits):
     contributions: int = 1
     marks: tuple[float, ...] = ()
     labels: bool = False
+    words: Answers | None = None
+    """Which words of y mean the ends of its range. Without them y is a number."""
 
     def __post_init__(self) -> None:
         for name, (low, high) in (("bounds", self.bounds), ("y_range", self.y_range)):
@@ -78,11 +81,9 @@ class PointSource(RowsOfUnits):
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        y = "label" if self.labels else "number"
-        return open_source(
-            self.data,
-            {"unit": self.unit_columns, y: [self.y], "number": [self.x, *([] if self.labels else [self.y])]},
-        )
+        y = "answer" if self.words is not None else "label" if self.labels else "number"
+        numbers = [self.x, *([self.y] if y == "number" else [])]
+        return open_source(self.data, {"unit": self.unit_columns, y: [self.y], "number": numbers})
 
 
 def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
@@ -93,8 +94,12 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
     ``salt`` is for tests: a release draws its own.
     """
     x = ColumnRule(_place, source.x, (source.marks, source.bounds, source.x_steps))
-    y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
-    rows = read_numbers(frame, {_X: x, _Y: y}, source.unit_keys())
+    if source.words is None:
+        y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
+        rows = read_numbers(frame, {_X: x, _Y: y}, source.unit_keys())
+    else:
+        y = ColumnRule(_answer, source.y, (source.words.yes, source.words.no, source.y_steps))
+        rows = read_numbers(frame, {_X: x}, {_Y: y, **source.unit_keys()})
     rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     counted = collect(source.bounded(rows, [_X, _Y], salt).group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
     x_index, y_index, count = (np.array(counted[name], dtype=np.int64) for name in (_X, _Y, _COUNT))
@@ -113,6 +118,12 @@ def _outcome(number: str, _: Any, labels: bool, limits: Interval, steps: int) ->
         low, high = map(float, limits)
         outcome = nw.when((outcome == low) | (outcome == high)).then(outcome)
     return _snap(outcome, limits, steps)
+
+
+def _answer(column: str, dtype: Any, yes: tuple[str, ...], no: tuple[str, ...], steps: int) -> nw.Expr:
+    says_yes, says_no = (is_one_of(column, dtype, words, (*yes, *no)) for words in (yes, no))
+    low = nw.when(says_no.fill_null(False)).then(nw.lit(0))
+    return nw.when(says_yes.fill_null(False)).then(nw.lit(steps)).otherwise(low)
 
 
 def _snap(value: nw.Expr, bounds: Interval, steps: int) -> nw.Expr:

@@ -63,15 +63,28 @@ class SourceError(IsotoneError):
     """A data source is missing or cannot be read."""
 
 
-def no_column(name: str, where: str = "The data") -> InputError:
+def no_column(name: str, where: str = "The data", known: Iterable[str] | None = None) -> InputError:
     """The error for a missing column.
 
-    It names the column asked for and none that was found.
+    It names the columns that are there where these are ``known`` to be public: from a schema, or from a header line that the
+    steward has stated. Otherwise it names the column asked for and no other: a CSV without a header line has a person's record
+    in its place.
     """
+    if known is not None:
+        names = list(known)
+        more = "" if len(names) <= _MOST_NAMES else f", … ({len(names)} in all)"
+        listed = ", ".join(repr(other) for other in names[:_MOST_NAMES])
+        return InputError(
+            f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}."
+        )
     return InputError(
-        f"{where} has no column {name!r}. Names are compared letter by letter; the first line of a CSV must hold them, and separator and "
-        "encoding must be the stated ones."
+        f"{where} has no column {name!r}. Names are compared letter by letter. Which columns there are is not told: the first line "
+        "of a CSV could be somebody's record. 'isotone check' shows it to you alone; with header = true in [data] you state that it "
+        "holds names."
     )
+
+
+_MOST_NAMES = 60
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ class DataFile:
     encoding
         CSV and JSON lines: the encoding of letters, one of :data:`ENCODINGS`. By default UTF-8.
     header
-        CSV: whether the first line names the columns.
+        CSV: whether the first line names the columns. By default it does; stated as True, errors may quote it.
     columns
         CSV without a header: the names of all columns, in their order.
     newline
@@ -100,7 +113,7 @@ class DataFile:
     types: Mapping[str, ColumnType] = field(default_factory=dict[str, ColumnType])
     separator: str | None = None
     encoding: str = "utf-8"
-    header: bool = True
+    header: bool | None = None
     columns: tuple[str, ...] = ()
     newline: str | None = None
 
@@ -117,7 +130,7 @@ class DataFile:
                 f'separator is one character such as "," ";" "|" or a tabulator, not {self.separator!r}.'
             )
         object.__setattr__(self, "encoding", _encoding(self.encoding))
-        if type(self.header) is not bool:
+        if type(self.header) is not bool and self.header is not None:
             raise InputError(f"header is True or False, not {self.header!r}.")
         names: Any = self.columns
         if (
@@ -127,11 +140,11 @@ class DataFile:
         ):
             raise InputError("columns is the list of the names of all columns, each once.")
         object.__setattr__(self, "columns", tuple(names))
-        if self.header and (self.columns or self.newline is not None):
+        if self.header is not False and (self.columns or self.newline is not None):
             raise InputError(
                 "columns and newline are for files without a header line: state header=False, or leave them out."
             )
-        if not self.header and (not self.columns or self.newline not in _NEWLINES):
+        if self.header is False and (not self.columns or self.newline not in _NEWLINES):
             raise InputError(
                 "A file without a header line needs columns, the names of all its columns, and newline, which is "
                 r'"\n", "\r\n" or "\r".'

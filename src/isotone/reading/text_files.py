@@ -49,7 +49,7 @@ class Layout(NamedTuple):
 def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
     """The layout of one file, from its header line or what is stated. Nothing else is read."""
     separator = form.separator or ","
-    if not form.header:
+    if form.header is False:
         for name in columns:
             if name not in form.columns:
                 raise InputError(f"columns= names no column {name!r}.")
@@ -68,7 +68,7 @@ def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
         if names.count(name) > 1:
             raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
         if name not in names:
-            raise no_column(name, f"The file {Path(file).name!r}")
+            raise no_column(name, f"The file {Path(file).name!r}", names if form.header else None)
     return Layout(tuple(map(names.index, columns)), separator, newline, True, form.encoding)
 
 

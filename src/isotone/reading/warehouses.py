@@ -198,7 +198,7 @@ def open_table(table: Any, names: Sequence[str]) -> Frame:
     known = table.schema()
     for name in names:
         if name not in known:
-            raise no_column(name)
+            raise no_column(name, "The table", known)
     foreign = {name: str(kind) for name, kind in known.items() if kind.is_json() or kind.is_geospatial()}
     if backend.name != "sqlite":  # ibis reads them by a cast, or not at all
         _require_listed(engine, {name: foreign[name] for name in names if name in foreign})

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from isotone.errors import IsotoneError
 from isotone.reading.columns import as_integer, as_real, as_text, name_text, read_columns
 from isotone.reading.contributions import UNIT, UnitRows
 from isotone.reading.operations import listed
+from isotone.reading.public_csv import separator_of
+from isotone.reading.questions import is_one_of
 from isotone.reading.sources import DataFile, Frame, collect, expand, open_source
 
 if TYPE_CHECKING:
@@ -94,6 +99,21 @@ def outside(source: Any, columns: Sequence[tuple[str, tuple[Any, Any]]]) -> list
     return found
 
 
+def other_words(source: Any, column: str, words: Any) -> list[str]:
+    """How many rows say yes and no, and what the others say."""
+    frame = open_source(source, {"answer": [column]})
+    dtype = frame.collect_schema()[column]
+    said = {name: is_one_of(column, dtype, getattr(words, name)).fill_null(False) for name in ("yes", "no")}
+    read = frame.select(
+        as_text(column, dtype).alias("value"), *(rule.alias(name) for name, rule in said.items())
+    )
+    found = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in said)))
+    odd, shown = commonest(read.filter(~nw.col("yes") & ~nw.col("no")).select("value"))
+    return [
+        f"{column}: {found['yes']:,} rows say yes, {found['no']:,} no, {odd:,} neither (they are left out){shown}"
+    ]
+
+
 def commonest(values: Frame) -> tuple[int, str]:
     """How many rows there are, and the commonest values in words."""
     sizes = values.group_by("value").agg(nw.len().alias("rows"))
@@ -119,9 +139,18 @@ def one(frame: Frame) -> dict[str, Any]:
 WARNING = "NOT PRIVATE: this looks at the contents of the data. Do not publish it or act on it in public."
 
 VOID = (
-    "A bound, list, word or number of contributions that is changed because of what stands here is chosen by the data: the "
-    "guarantee is then void. Repair the data, or change what you knew to be wrong before you looked."
+    "Mend the data, and mend in the spec what your codebook or your export says: the name of a column, a separator, the codes of a "
+    "yes. Do not tune anything to what you saw: a bound, a list or a number of contributions that follows the data is chosen by "
+    "the data, and the guarantee is void."
 )
+
+_FOREIGN = (
+    'it is not all {}. State what your export writes, such as encoding = "latin-1" or "cp1252" in [data]'
+)
+
+_TABLES = (".csv", ".tsv", ".txt")
+_LONGEST_LINE = 1 << 16
+_MOST_NAMES = 60
 
 
 @dataclass(frozen=True)
@@ -129,18 +158,31 @@ class DeskReport:
     """Findings about the contents of the data, for the steward alone."""
 
     findings: tuple[str, ...]
+    error: IsotoneError | None = field(default=None, compare=False)
+    """Why the rest could not be looked at, if it could not. A release stops for the same reason, before the charge."""
 
     def __str__(self) -> str:
-        return "\n".join([WARNING, *(f"  {line}" for line in self.findings), VOID, WARNING])
+        stopped = [] if self.error is None else [f"  The rest could not be looked at: {self.error}"]
+        return "\n".join([WARNING, *(f"  {line}" for line in self.findings), *stopped, VOID, WARNING])
 
 
 def check_spec(spec: Spec) -> DeskReport:
     """Look at rows, units, odd values and order-breaking records in the data of a spec."""
-    source, ledger, odd = spec.source, spec.privacy.ledger, list[str]()
+    source, ledger, described = spec.source, spec.privacy.ledger, spec.description.checked()
     new = "://" not in ledger and not spec.resolve(ledger).exists()
-    if isinstance(source, DataFile):
-        odd += [*_lost_lines(source), *_odd_types(source)]
-    return _report(spec.description.checked(), source, odd, new)
+    if not isinstance(source, DataFile):
+        return _report(described, source, (), new)
+    try:
+        if source.header is None and Path(source.path).suffix.lower() in _TABLES:
+            source = replace(source, header=True)  # this is for the steward: an error may name the columns
+        odd = [*_lost_lines(source), *_odd_types(source)]
+        found = _report(described, source, odd, new)
+    except IsotoneError as error:
+        first = _first_lines(spec.source, wrong=True)
+        if not first:
+            raise
+        return DeskReport(tuple(first), error)
+    return replace(found, findings=(*_first_lines(spec.source, wrong=False), *found.findings))
 
 
 def check_data(described: Description, data: Any) -> DeskReport:
@@ -190,6 +232,40 @@ def _units(described: Description, source: Any) -> list[str]:
     return lines
 
 
+def _first_lines(source: DataFile, *, wrong: bool) -> list[str]:
+    """What the first line of a CSV looks like, and the lines for [data] that would say so, if something may be ``wrong``."""
+    lines: list[str] = []
+    for file in expand(source.path):
+        if Path(file).suffix.lower() not in _TABLES or source.header is False:
+            continue
+        with Path(file).open("rb") as stream:
+            raw = stream.read(_LONGEST_LINE)
+        name, mark = Path(file).name, raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if mark else source.encoding
+        text = raw.decode(encoding, errors="replace").removeprefix("\ufeff")
+        first = (text.splitlines() or [""])[0]
+        separator = separator_of(first)
+        names = next(csv.reader([first], delimiter=separator), [])
+        shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
+        words = "a tabulator" if separator == "\t" else f"{separator!r}"
+        lines.append(f"{name}: the first line, cut at {words}, reads {shown}")
+        if "\ufffd" in first:
+            lines.append(f"{name}: {_FOREIGN.format(encoding.upper())}")
+        usual = "\t" if file.lower().endswith(".tsv") else ","
+        said: list[str] = []
+        if separator != (source.separator or usual):
+            said.append(f"separator = {json.dumps(separator)}")
+        if encoding != source.encoding:
+            said.append(f'encoding = "{encoding}"')
+        if source.header is None and (said or wrong):
+            said.append("header = true")
+        if said:
+            told = "\n    ".join(said)
+            lines.append(f"{name}: if these are names of columns, write in [data]:\n    {told}")
+    return lines
+
+
 def _lost_lines(source: DataFile) -> list[str]:
     """Lines of texts that a release does not read, or not as they were meant."""
     lines: list[str] = []
@@ -201,7 +277,7 @@ def _lost_lines(source: DataFile) -> list[str]:
         foreign = sum(not _is_text(line, source.encoding) for line in raw.splitlines())
         if foreign and "16" not in source.encoding:
             lines.append(
-                f"{name}: {foreign:,} lines are not {source.encoding.upper()} (Latin-1?): fields with such letters are missing"
+                f"{name}: fields with other letters are missing, in {foreign:,} lines; {_FOREIGN.format(source.encoding.upper())}"
             )
         text = raw.decode(source.encoding, errors="replace").removeprefix("\ufeff")
         if ending in (".jsonl", ".ndjson"):

@@ -5,7 +5,6 @@ These files are public: their contents may be quoted in errors.
 
 from __future__ import annotations
 
-import csv
 import json
 import tomllib
 from collections.abc import Hashable
@@ -16,6 +15,7 @@ from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.exclusive import Children, read_children
+from isotone.reading.public_csv import column_of, public_rows
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
@@ -54,7 +54,7 @@ def read_order(
     """The order in a file.
 
     CSV: one line per relation, with the columns ``lower`` and ``upper`` (an empty upper entry only names an
-    element). JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
+    element). Separator and encoding are recognised, and capitals of the names do not matter. JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
 
     What excludes each other stands in a column ``choice`` of a CSV file: on the line of a relation "exclusive" or
     "partition", with a name after it if there are several groups below the upper element ("exclusive diet"). In
@@ -65,7 +65,7 @@ def read_order(
         raise SpecError("A column of choices is for CSV files, and children= stands in its place: give one.")
     if path.suffix.lower() == ".csv":
         columns = [lower, upper, *([choice] if choice else [])]
-        rows = _rows(path, columns, f"Its first line must name the columns {','.join(columns)}.")
+        rows = _rows(path, columns, _WHICH)
         elements = dict.fromkeys(row[key] for row in rows for key in (lower, upper) if row[key])
         relations = [(row[lower], row[upper]) for row in rows if row[lower] and row[upper]]
         if not elements:
@@ -131,24 +131,20 @@ def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def _rows(path: Path, columns: list[str], needed: str = "") -> list[dict[str, str]]:
-    """The cells of the named columns. ``needed`` says in an error what the first line must be.
+_WHICH = (
+    "Say which column implies which: --lower NAME --upper NAME on the command line, lower and upper in [order] of a spec. "
+    "A yes to lower implies a yes to upper."
+)
 
-    The error never says what the first line is: the data may be named here by mistake, and without a header its first
-    line is a person's record.
-    """
+
+def _rows(path: Path, columns: list[str], repair: str = "") -> list[dict[str, str]]:
+    """The cells of the named columns. ``repair`` says in an error what to do if one is missing."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            known = list(reader.fieldnames or [])
-            for column in columns:
-                if column not in known:
-                    raise SpecError(f"{str(path)!r} has no column {column!r}. {needed}".rstrip())
-            return [{key: (row[key] or "").strip() for key in columns} for row in reader]
-    except FileNotFoundError:
-        raise SpecError(f"There is no file {str(path)!r}.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SpecError(f"{str(path)!r} cannot be read: {error}.") from None
+        names, rows = public_rows(path)
+        found = {column: column_of(column, names, path, repair) for column in columns}
+    except InputError as error:
+        raise SpecError(str(error)) from None
+    return [{column: row.get(name, "") for column, name in found.items()} for row in rows]
 
 
 def _mapping(path: Path) -> dict[str, Any]:

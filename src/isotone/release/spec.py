@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -34,7 +36,9 @@ from isotone.release.description import (
     Section,
     Text,
     Unit,
+    fields_of,
     gathered,
+    placed,
     section_of,
 )
 from isotone.release.kinds import BESIDE, SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
@@ -109,8 +113,8 @@ class DataEntries(Section):
     """CSV: what stands between fields, such as ";". By default a comma, and a tabulator in .tsv files."""
     encoding: str | None = None
     """CSV and JSON lines: the encoding of letters, such as "latin-1" or "cp1252". By default "utf-8"."""
-    header: bool = True
-    """CSV: whether the first line names the columns. Without it names and newline are stated."""
+    header: bool | None = None
+    """CSV: whether the first line names the columns, as it does by default. Stated as true, it is public, and errors may quote it. With false, names and newline are stated."""
     names: list[str] = Field(default=[])
     """CSV, with header = false: the names of all columns, in their order."""
     newline: str | None = None
@@ -244,7 +248,17 @@ class Spec(Section):
             for key in (self.key, BESIDE.get(self.key)):
                 if key is not None:
                     getattr(self, key).complete(bool(self.asked))
+            self._require_heard()
         return self
+
+    def _require_heard(self) -> None:
+        """What [data] says about answers is for counts, and nothing is passed over in silence."""
+        if "answers" in fields_of(self.kind.described):
+            return
+        unheard = set(self.data.given()) & {entry for _, _, entry in placed(Answers)}
+        for name in sorted(unheard):
+            more = "; write yes in [curve], with y_values" if (self.key, name) == ("curve", "yes") else ""
+            raise ValueError(f"data.{name} is for counts, which have [order]{more}")
 
     # -- what can be done with it
 
@@ -285,7 +299,7 @@ class Spec(Section):
     @property
     def description(self) -> Description:
         """What is published, about whom. Public files that the spec names are read."""
-        return self.kind.described.from_sections(self._sections, self.asked, self.resolve)
+        return self.kind.described.from_sections(self._sections, self.asked, self.public_file)
 
     @property
     def job(self) -> Job:
@@ -386,6 +400,16 @@ class Spec(Section):
             return source.identity()
         path = Path(self.resolve(self.data.file_path)).absolute()
         return {"path": str(path), "types": dict(self.data.types), **source.stated()}
+
+    def public_file(self, path: str) -> Path:
+        """A public file of the spec. Its contents may be shown, so it cannot be the data."""
+        file, data = self.resolve(path), self.resolve(self.data.path or "")
+        found = file.resolve()
+        if self.data.path and (found == data.resolve() or fnmatchcase(str(found), str(data.resolve()))):
+            raise SpecError(
+                f"{path!r} is the data. The order, or a list of categories, is a public file of its own."
+            )
+        return file
 
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""
@@ -522,8 +546,16 @@ def load_spec(path: str | Path) -> Spec:
     except FileNotFoundError:
         near = did_you_mean(path.name, [p.name for p in path.parent.glob("*.toml")])
         raise SpecError(f"There is no spec {str(path)!r}{near or '.'}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"The spec {str(path)!r} cannot be read: {error}.") from None
+    except IsADirectoryError:
+        near = sorted(p.name for p in path.glob("*.toml"))[:3]
+        there = f" There is {', '.join(near)} in it." if near else ""
+        raise SpecError(
+            f"{str(path)!r} is a folder. Name the spec, a file that ends in .toml.{there}"
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(f"The spec {str(path)!r} is not UTF-8. Save it as UTF-8.") from None
+    except OSError as error:
+        raise SpecError(f"The spec {str(path)!r} cannot be read: {error.strerror}.") from None
     return parse_spec(text, path.parent, str(path))
 
 
@@ -532,7 +564,11 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
     try:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"The spec {name!r} is not valid TOML: {error}.") from None
+        raise SpecError(f"The spec {name!r} is not valid TOML: {_at(text, str(error))}") from None
+    if not entries:
+        raise SpecError(
+            f"The spec {name!r} is empty. docs/start.md has one to begin with, and 'isotone demo' writes one."
+        )
     asked = [key for key in SECTIONS if key in entries]
     problems: list[str] = []
     beside = [BESIDE[key] for key in asked if key in BESIDE]
@@ -550,6 +586,24 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
         if not problems:
             return found
     raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *problems]))
+
+
+def _at(text: str, problem: str) -> str:
+    """A problem of TOML with its line and an arrow, and what it often means."""
+    found = re.search(r"\(at line (\d+), column (\d+)\)$", problem)
+    lines = text.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(lines):
+        return f"{problem}."
+    number, column, line = int(found[1]), int(found[2]), lines[int(found[1]) - 1]
+    if "connection" in line:  # which may hold a password
+        return f"{problem}."
+    arrow = f"\n  line {number}: {line}\n  {' ' * (len(f'line {number}: ') + column - 1)}^"
+    hint = ""
+    if re.search(r"=\s*-?\d+,\d", line):
+        hint = '\nA decimal number has a point: 0.5, or in quotes "0.5".'
+    elif re.search(r"=\s*[A-Za-z_./]", line) and not re.search(r"=\s*(true|false|inf|nan)\b", line):
+        hint = '\nA text stands in quotes: name = "text".'
+    return f"{problem.removesuffix(found[0]).strip()}.{arrow}{hint}"
 
 
 def _explain(error: ValidationError) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.records import RecordRules, RecordSource, count_records
-from isotone.reading.sources import SourceError, open_source
+from isotone.reading.sources import DataFile, SourceError, open_source
 
 A = Poset(["a"], [])
 
@@ -208,7 +208,15 @@ def test_a_column_that_a_part_lacks_is_refused_before_anything_is_read(tmp_path,
             feather.write_feather(table, str(tmp_path / f"p{i}.arrow"))
     with pytest.raises(InputError, match=rf"'p1.{kind}' has no column 'u'") as caught:
         open_source(tmp_path / f"p*.{kind}", {"answer": ["a", "u"]})
-    assert "secret" not in str(caught.value)
+    assert "It has: 'secret', 'a'." in str(caught.value)  # a schema is public
+
+
+@pytest.mark.parametrize("header", [None, True])
+def test_columns_of_a_csv_are_told_only_where_its_header_is_stated(tmp_path, header):
+    (tmp_path / "d.csv").write_text("Ann Miller,1\n")
+    with pytest.raises(InputError, match="has no column 'hyp'") as caught:
+        open_source(DataFile(str(tmp_path / "d.csv"), header=header), {"answer": ["hyp"]})
+    assert ("Ann" in str(caught.value)) == bool(header)
 
 
 def test_names_in_other_capitals_are_other_columns(tmp_path):

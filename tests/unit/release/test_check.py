@@ -111,7 +111,7 @@ def test_a_curve_of_percents_or_of_words_is_told(told):
 
 def test_lines_that_no_release_reads_are_counted(told):
     latin = told("hyp,twice,meds\n1,0,é\n1,1,0\n".encode("latin-1"), COUNTS, name="data.csv")
-    assert "data.csv: 1 lines are not UTF-8" in latin
+    assert "data.csv: fields with other letters are missing, in 1 lines; it is not all UTF-8" in latin
     ragged = told(b"hyp,twice,meds\n1,0\n1,1,0\n", COUNTS, name="data.csv")
     assert "data.csv: 1 lines have more or fewer fields than the header" in ragged
     lines = told(b'\xef\xbb\xbf{"hyp": 1}\n[1]\n{"hyp"\n', COUNTS, name="data.jsonl")
@@ -121,5 +121,45 @@ def test_lines_that_no_release_reads_are_counted(told):
 def test_it_says_that_looking_is_not_free(told):
     text = told(answers(person=[1]), COUNTS)
     assert text.startswith("NOT PRIVATE")
-    assert "the guarantee is then void" in text
+    assert "the guarantee is void" in text
     assert text.endswith("Do not publish it or act on it in public.")
+
+
+SPEC = """
+[data]
+path = "answers.csv"
+unit = "person"
+[privacy]
+epsilon = "1"
+ledger = "x.ledger"
+[order.parents]
+twice = "hyp"
+[output]
+folder = "out"
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (b"person;hyp;twice\n1;yes;no\n", ['separator = ";"', "header = true"]),
+        ("\ufeffperson\thyp\ttwice\n1\tyes\tno\n".encode("utf-16-le"), ['separator = "\\t"', 'encoding = "utf-16"']),
+        ("né;person;hyp;twice\n1;1;yes;no\n".encode("latin-1"), ['separator = ";"', "State what your export writes"]),
+    ],
+)  # fmt: skip
+def test_the_lines_that_say_how_a_file_is_written_are_shown(tmp_path, content, advice):
+    (tmp_path / "answers.csv").write_bytes(content)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    found = load_spec(tmp_path / "spec.toml").check()
+    assert found.error is not None
+    assert all(line in str(found) for line in ["person", "hyp", *advice])
+    assert 'encoding = "latin-1"\n' not in str(found)  # one letter decides nothing that is public
+    assert not (tmp_path / "x.ledger").exists()
+
+
+def test_a_file_written_as_stated_needs_no_advice(tmp_path):
+    (tmp_path / "answers.csv").write_text("person,hyp,twice\n1,yes,no\n")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    found = load_spec(tmp_path / "spec.toml").check()
+    assert found.error is None
+    assert "write in [data]" not in str(found)

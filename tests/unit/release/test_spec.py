@@ -79,7 +79,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
     with pytest.raises(SpecError, match=r"There is no spec .*; did you mean 'spec.toml'"):
         load_spec(tmp_path / "spec.tml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(SpecError, match="is not UTF-8"):
         load_spec(tmp_path / "binary.toml")
 
 
@@ -126,8 +126,9 @@ def test_an_order_is_read_from_csv_json_toml_and_from_a_spec(tmp_path):
         (
             "a.csv",
             "a,b\nx,y\n",
-            r"has no column 'child'\. Its first line must name the columns child,parent\.$",
+            r"has no column 'child'\. Its columns are 'a', 'b'\. .*--lower NAME --upper NAME",
         ),
+        ("a.csv", "", "is empty"),
         ("a.csv", "child,parent\n", "names no element"),
         ("a.json", "[1, 2]", "must hold a table"),
         ("a.json", "{", "cannot be read"),
@@ -276,14 +277,52 @@ def test_a_curve_with_one_contribution_keeps_one_of_the_guessed_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "use", [read_order, lambda path: read_categories(path, "child")], ids=["order", "names"]
+    "written", ["child;parent\ntwice;hyp\nmeds;hyp\n", "Parent\tChild \nhyp\ttwice\nhyp\tmeds\n"]
 )
-def test_data_named_as_a_public_file_by_mistake_are_not_shown(tmp_path, use):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_an_order_file_may_be_written_in_any_way(tmp_path, written, encoding):
+    (tmp_path / "order.csv").write_text(written, encoding=encoding)
+    assert set(read_order(tmp_path / "order.csv").covers) == {("twice", "hyp"), ("meds", "hyp")}
+
+
+def test_the_data_named_as_a_public_file_by_mistake_are_not_shown(tmp_path):
     """Without a header its first line is a person's record, and nothing was charged for it."""
     (tmp_path / "people.csv").write_text("Ann Miller,1,chil\nBob,0,x\n")
+    order = 'elements = ["hyp", "twice", "meds"]\nrelations = [["twice", "hyp"], ["meds", "hyp"]]'
+    for path in ("people.csv", "*.csv"):
+        text = GOOD.replace(order, 'file = "people.csv"').replace("adults.csv", path)
+        with pytest.raises(SpecError, match="is the data") as caught:
+            spec(tmp_path, text).description
+        assert "Ann" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "arrow", "hint"),
+    [
+        ("epsilon = 0,5", "line 6: epsilon = 0,5", "A decimal number has a point"),
+        ("epsilon = half", "line 6: epsilon = half", "A text stands in quotes"),
+        ('epsilon = "0.5', 'line 6: epsilon = "0.5', "^"),
+    ],
+)
+def test_an_error_of_toml_shows_the_line(tmp_path, wrong, arrow, hint):
     with pytest.raises(SpecError) as caught:
-        use(tmp_path / "people.csv")
-    assert "child" in str(caught.value)
-    assert not any(
-        word in str(caught.value).replace("'child'", "") for word in ("Ann", "Miller", "chil,", "'chil'")
-    )
+        spec(tmp_path, GOOD.replace('epsilon = "0.5"', wrong))
+    assert arrow in str(caught.value)
+    assert hint in str(caught.value)
+
+
+def test_a_line_that_may_hold_a_password_is_not_shown(tmp_path):
+    with pytest.raises(SpecError) as caught:
+        spec(tmp_path, GOOD.replace('path = "adults.csv"', "connection = postgresql://me:secret@host/a"))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "is empty"), (GOOD.replace('"0.5"', '"0,5"'), "has a point, not a comma")],
+)
+def test_a_spec_that_cannot_be_used_says_what_to_do(tmp_path, text, message):
+    with pytest.raises(SpecError, match=message):
+        spec(tmp_path, text)
+    with pytest.raises(SpecError, match=r"is a folder.*spec\.toml"):
+        load_spec(tmp_path)

@@ -29,6 +29,8 @@ from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, exact, one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
+from isotone.reading.questions import Answers as AnswerWords
+from isotone.reading.questions import plain_words
 from isotone.reading.values import real_of
 from isotone.release.description import (
     ColumnName,
@@ -235,6 +237,13 @@ _LOSSES, _SHAPES = (", ".join(kind.usage for kind in kinds).translate(_IN_TOML) 
 _POINTS = ", ".join(f"{kind.points} ({kind.name})" for kind in SHAPES)
 MOST_BINS = 64
 USUAL_BINS = 16
+
+
+def _codes(words: Any) -> Any:
+    """Words as they are compared."""
+    return words if words is None else plain_words(words, "y")
+
+
 _FITS = 6_000  # an audit fits at most so often: a fit takes milliseconds
 
 
@@ -301,6 +310,10 @@ class Curve(Description):
     """Public limits [low, high] of y, in the same way. The noise grows with their distance. Required, but for `y_values`."""
     y_values: Pair | None = None
     """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
+    yes: Annotated[tuple[str, ...] | None, BeforeValidator(_codes)] = None
+    """With `y_values`, where y holds words: those that mean the higher value, such as ["yes"], in any case. Without it y is read as a number."""
+    no: Annotated[tuple[str, ...] | None, BeforeValidator(_codes)] = None
+    """With `yes`: the words that mean the lower value, by default 0, false, f, no and n. Rows with other words are left out."""
     increasing: Annotated[Literal["auto"] | bool | tuple[bool, bool], BeforeValidator(_rising)] = True
     """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out. For a surface one answer for both columns, or two."""
     loss: Text | Annotated[tuple[Text, Real], Listed] = Field(
@@ -328,6 +341,11 @@ class Curve(Description):
             raise InputError(
                 "y_range is missing: give the public limits of y, or its two values as y_values."
             )
+        if self.yes is None and self.no is not None:
+            raise InputError("no= goes with yes=, the words that mean the higher of the two values.")
+        if self.yes is not None and self.y_values is None:
+            raise InputError("yes= goes with y_values, the two values that words mean, such as (0, 1).")
+        self.answer_words  # noqa: B018 (words that mean both are refused)
         if self.is_surface:
             _surface_bounds(self.bounds)
             for name in ("y_values", "shape", "band"):
@@ -361,6 +379,28 @@ class Curve(Description):
     def y_ends(self) -> tuple[Fraction, Fraction]:
         """The lowest and the highest y."""
         return cast("Any", self.y_values or self.y_range)
+
+    @property
+    def answer_words(self) -> AnswerWords | None:
+        """The words of y, if it is read as words."""
+        if self.yes is None:
+            return None
+        return AnswerWords(self.yes) if self.no is None else AnswerWords(self.yes, self.no)
+
+    @property
+    def reading_of_y(self) -> str:
+        """How y is read, in a sentence."""
+        low, high = (_decimal(end) for end in self.y_ends)
+        words = self.answer_words
+        if words is not None:
+            yes, no = (", ".join(named) for named in (words.yes, words.no))
+            return f"{self.y} counts {high} where it says {yes}, and {low} where it says {no}; rows with anything else are left out."
+        if self.y_values is not None:
+            return f"{self.y} is read as a number, {low} or {high}; rows with anything else are left out, words too (yes = declares them)."
+        return (
+            f"{self.y} is read as a number and moved into {low} to {high}; rows with words are left out "
+            "(y_values with yes = declares words)."
+        )
 
     @property
     def words(self) -> str:
@@ -462,9 +502,12 @@ class Curve(Description):
 
     def findings(self, source: Any) -> list[str]:
         """Values of x and y that are missing, no numbers or outside."""
-        from isotone.release.check import outside
+        from isotone.release.check import other_words, outside
 
-        return outside(source, [*zip(self.xs, self.limits, strict=True), (self.y, self.y_ends)])
+        limits = list(zip(self.xs, self.limits, strict=True))
+        if self.answer_words is None:
+            return [self.reading_of_y, *outside(source, [*limits, (self.y, self.y_ends)])]
+        return [self.reading_of_y, *outside(source, limits), *other_words(source, self.y, self.answer_words)]
 
 
 def _surface_bounds(bounds: Any) -> None:
@@ -580,7 +623,8 @@ class ChainFit:
 
     def source(self, data: Any, curve: Curve) -> PointSource:
         """Both columns on the grids of the problem."""
-        return point_source(data, curve.xs[0], curve.y, self.problem, curve.whose.column)
+        source = point_source(data, curve.xs[0], curve.y, self.problem, curve.whose.column)
+        return replace(source, words=curve.answer_words)
 
     def fitted(self, points: Any) -> Any:
         """The estimator fitted to counted points."""
@@ -617,8 +661,8 @@ class ChainFit:
                 way = "a curve fitted to noisy sums,"
             way = f"{way} of shape {shape}, {loss} loss"
         return (
-            f"A monotone curve of {curve.y} over {curve.xs[0]}: {way}, {guarantee}. No data was read and no budget was "
-            "spent."
+            f"A monotone curve of {curve.y} over {curve.xs[0]}: {way}, {guarantee}. {curve.reading_of_y} "
+            "No data was read and no budget was spent."
         )
 
     def example(self, curve: Curve) -> tuple[Any, Any, Any]:

@@ -107,8 +107,15 @@ class CurvePage(Page):
     def rules(self, release: Release) -> list[str]:
         """The bounds of x."""
         low, high = _said(release)["bounds"]
+        words = _said(release).get("yes")
+        read = (
+            []
+            if words is None
+            else [f"y has the higher of its two values where the data says {' or '.join(words)}."]
+        )
         return [
-            f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out."
+            f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out.",
+            *read,
         ]
 
     def draw(self, release: Release, ax: Axes) -> None:
