@@ -11,6 +11,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -67,6 +68,7 @@ __all__ = [
 ]
 
 SectionType = TypeVar("SectionType", bound=Section)
+Made = TypeVar("Made")
 
 # ---------------------------------------------------------------------------- sections
 
@@ -257,8 +259,9 @@ class Spec(Section):
             return
         unheard = set(self.data.given()) & {entry for _, _, entry in placed(Answers)}
         for name in sorted(unheard):
-            more = "; write yes in [curve], with y_values" if (self.key, name) == ("curve", "yes") else ""
-            raise ValueError(f"data.{name} is for counts, which have [order]{more}")
+            raise ValueError(
+                f"data.{name} is for counts, which have [order]; a curve has yes and no in [curve]"
+            )
 
     # -- what can be done with it
 
@@ -299,7 +302,9 @@ class Spec(Section):
     @property
     def description(self) -> Description:
         """What is published, about whom. Public files that the spec names are read."""
-        return self.kind.described.from_sections(self._sections, self.asked, self.public_file)
+        return self._from_public(
+            lambda resolve: self.kind.described.from_sections(self._sections, self.asked, resolve)
+        )
 
     @property
     def job(self) -> Job:
@@ -347,7 +352,7 @@ class Spec(Section):
         section = self._sections.get("order", self.section)
         if not isinstance(section, OrderEntries):
             section = self.said(OrderEntries)
-        return section.order(self.resolve, self.asked, answers)
+        return self._from_public(lambda resolve: section.order(resolve, self.asked, answers))
 
     @property
     def whose(self) -> Unit:
@@ -401,15 +406,29 @@ class Spec(Section):
         path = Path(self.resolve(self.data.file_path)).absolute()
         return {"path": str(path), "types": dict(self.data.types), **source.stated()}
 
-    def public_file(self, path: str) -> Path:
-        """A public file of the spec. Its contents may be shown, so it cannot be the data."""
-        file, data = self.resolve(path), self.resolve(self.data.path or "")
-        found = file.resolve()
-        if self.data.path and (found == data.resolve() or fnmatchcase(str(found), str(data.resolve()))):
-            raise SpecError(
-                f"{path!r} is the data. The order, or a list of categories, is a public file of its own."
-            )
-        return file
+    def _from_public(self, read: Callable[[Callable[[str], Path]], Made]) -> Made:
+        """What ``read`` makes of public files. Its errors quote them, but not the data, if a file is both."""
+        named: list[str] = []
+
+        def resolve(path: str) -> Path:
+            named.append(path)
+            return self.resolve(path)
+
+        try:
+            return read(resolve)
+        except SpecError:
+            for path in filter(self._is_data, named):
+                raise SpecError(
+                    f"{path!r} is the data, and cannot be read as the public list that the spec wants. Which columns it has is "
+                    "not told. Name a file that holds what is public, and check the names of its columns."
+                ) from None
+            raise
+
+    def _is_data(self, path: str) -> bool:
+        if self.data.path is None:
+            return False
+        file, data = (self.resolve(name).resolve() for name in (path, self.data.path))
+        return file == data or fnmatchcase(str(file), str(data))
 
     def resolve(self, path: str) -> Path:
         """A path of the spec, seen from where the spec is."""

@@ -33,7 +33,7 @@ def counted(y, **options):
     mechanism = described.mechanism(Guarantee.pure(1))
     source = described.source(pd.DataFrame({"age": AGES, "ill": y}), mechanism)
     points = described.read(source, source.open())
-    return sorted(zip(points.y.tolist(), points.count.tolist(), strict=True))
+    return sorted(zip((points.y > 0).tolist(), points.count.tolist(), strict=True))
 
 
 def test_declared_words_count_as_the_numbers_would():
@@ -76,5 +76,5 @@ def test_words_that_nothing_would_look_at_are_refused(tmp_path):
     with pytest.raises(InputError, match="both yes and no"):
         iso.Curve("age", y="ill", bounds=(0, 100), y_values=(0, 1), yes=["ja"], no=["JA"])
     (tmp_path / "s.toml").write_text(SPEC.format(data='yes = ["Ja"]', curve=""))
-    with pytest.raises(SpecError, match=r"data\.yes is for counts.*\[curve\]"):
+    with pytest.raises(SpecError, match=r"data\.yes is for counts"):
         load_spec(tmp_path / "s.toml")
