@@ -28,7 +28,15 @@ from isotone.counts.margins_least_squares import (
 )
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.linear.law import LAW_STREAM, Law, gaussian_reach, log_concave_reach, rounding_reach
+from isotone.linear.law import (
+    FALSE_CONFIDENCE,
+    LAW_STREAM,
+    Law,
+    gaussian_reach,
+    log_concave_reach,
+    rounding_reach,
+    upper_draw,
+)
 from isotone.mechanism import Error
 from isotone.noise.public_stream import public_stream
 from isotone.noise.simulate import Simulated
@@ -42,6 +50,7 @@ __all__ = [
     "Margins",
     "MarginsMechanism",
     "best_shares",
+    "draws_of_margins",
     "importance_of",
     "margins_law",
     "precisions",
@@ -419,7 +428,20 @@ class MarginsMechanism(AdditiveMechanism):
         return self.unrounded_simultaneous_half_width(confidence)
 
     def half_widths(self, confidence: float = 0.95) -> Floats:
-        """How far each value alone stays from the truth with at least the given probability."""
+        """How far each value alone stays from the truth with at least the given probability.
+
+        The less of two: a bound for every law of the kind, and, where few enough numbers are measured, a quantile of public draws
+        of this noise, which is below the true one with probability 1e-6 at most (docs/theory/breakdowns.md, section 5).
+        """
+        bound = self.bounded_half_widths(confidence)
+        if not draws_of_margins(self, confidence):
+            return bound
+        drawn = [upper_draw(table, confidence) for table in _drawn(self)]
+        whole = [np.broadcast_to(half, shape) for half, shape in zip(drawn, self._shapes, strict=True)]
+        return np.minimum(bound, _flat(whole) * (1 + 1e-9) + 1e-9)
+
+    def bounded_half_widths(self, confidence: float = 0.95) -> Floats:
+        """The bound alone, which needs no draws."""
         outside = 1 - confidence_level(confidence)
         rounding = outside / _ROUNDING_PART
         whole = self.base.whole_parts is not None  # near a log-concave number of more variance
@@ -475,6 +497,34 @@ def _more_variance(part: AdditiveMechanism) -> float:
 # Least squares mixes cells and never elements: it is a matrix over cells times the identity over elements. So the noise on
 # the elements of some cells is the same combination of independent draws that the values are (docs/theory/inference.md,
 # section 1).
+
+_INTERVAL_NUMBERS, _MOST_DRAWS, _LEAST_DRAWS = 3_000_000, 20_000, 2_000
+"""For intervals about so many numbers are drawn in all, and no more draws; with fewer draws the bound is as good."""
+
+
+def draws_of_margins(mechanism: MarginsMechanism, confidence: float) -> int:
+    """How many public draws of the noise intervals are taken from; 0 where the bound is all there is. Public."""
+    draws = min(_MOST_DRAWS, _INTERVAL_NUMBERS // _measured(mechanism))
+    known = confidence_level(confidence) ** draws <= FALSE_CONFIDENCE
+    return draws if draws >= _LEAST_DRAWS and mechanism.base.law_draws >= _SLOW and known else 0
+
+
+@lru_cache(maxsize=4)
+def _drawn(mechanism: MarginsMechanism) -> list[Floats]:
+    """Draws of the magnitude of the noise on the values of each margin, which can be spread over its table.
+
+    Without levels all cells of a margin have one law, as values of an attribute can change places: then one cell is kept.
+    """
+    breakdown, n = mechanism.breakdown, len(mechanism.base.P)
+    alike = mechanism.components.tree_axis is None
+    sizes = [1 if alike else math.prod(breakdown.sizes(margin)) for margin in breakdown.margins]
+    cells = [(place, cell) for place, size in enumerate(sizes) for cell in range(size)]
+    draws = min(_MOST_DRAWS, _INTERVAL_NUMBERS // _measured(mechanism))
+    rows = np.abs(_simulated(mechanism, cells, draws, f"{LAW_STREAM} intervals of margins"))
+    parts = np.split(rows, np.cumsum([size * n for size in sizes])[:-1], axis=1)
+    shapes = [() if alike else breakdown.sizes(margin) for margin in breakdown.margins]
+    return [part.reshape(len(rows), *shape, n) for part, shape in zip(parts, shapes, strict=True)]
+
 
 Cell = tuple[int, int]
 """The place of a margin, and that of a cell in its table."""

@@ -108,7 +108,10 @@ def _shortest(found: list[MarginsMechanism], weights: NDArray[np.float64]) -> Ma
     errors = [math.sqrt(float(weights @ one.mean_variances())) for one in found]
     near = [one for one, error in zip(found, errors, strict=True) if error <= _NEAR * min(errors)]
     return min(
-        near, key=lambda one: float(weights @ [float(half.mean()) for half in one.tables(one.half_widths())])
+        near,
+        key=lambda one: float(
+            weights @ [float(half.mean()) for half in one.tables(one.bounded_half_widths())]
+        ),
     )
 
 

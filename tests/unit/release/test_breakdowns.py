@@ -371,7 +371,7 @@ def test_a_large_breakdown_is_rehearsed_in_part(ledger, tmp_path, monkeypatch):
 @pytest.mark.parametrize("file", ["release.csv", "manifest.json"])
 def test_files_that_would_be_too_large_to_read_are_refused_before_the_charge(ledger, monkeypatch, file):
     monkeypatch.setattr(query_module, "_REHEARSED", 6)
-    monkeypatch.setitem(LARGEST, file, {"release.csv": 1_200, "manifest.json": 2_500}[file])
+    monkeypatch.setitem(LARGEST, file, {"release.csv": 1_200, "manifest.json": 2_700}[file])
     with pytest.raises(InputError, match="would have about"):
         released(ledger)
     assert not ledger.charges()

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from isotone.counts.breakdown import Breakdown, Margin
 from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.counts.knorm import KNormMechanism
-from isotone.counts.margins import MarginsMechanism
+from isotone.counts.margins import MarginsMechanism, draws_of_margins
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
 from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
@@ -59,9 +59,14 @@ class LawEntry(TypedDict):
 
 def law_entry(mechanism: AdditiveMechanism, confidence: float) -> LawEntry | None:
     """How the half-widths were found, or None if all are in closed form."""
-    if closed_form(mechanism):
+    if isinstance(mechanism, MarginsMechanism):
+        draws = draws_of_margins(mechanism, confidence)
+        if not draws:
+            return None
+    elif closed_form(mechanism):
         return None
-    draws = mechanism.law_draws
+    else:
+        draws = mechanism.law_draws
     return {
         "stream": LAW_STREAM,
         "draws": draws,

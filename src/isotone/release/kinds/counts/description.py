@@ -618,7 +618,8 @@ class Counts(Description):
         shared: dict[str, Any] = {**common, "waves": waves_entry(guarantee, self.waves)}
         if self.is_breakdown:
             measured = [[] if table is None else table.ravel().tolist() for table in drawn.measured]
-            return CountManifest(mechanism=margins_recipe(mechanism), measured=measured, **shared)
+            law = law_entry(mechanism, self.confidence)
+            return CountManifest(mechanism=margins_recipe(mechanism), measured=measured, law=law, **shared)
         totals = drawn.records.tolist()
         return CountManifest(
             mechanism=recipe_of(mechanism),

@@ -404,6 +404,8 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
             return ["the manifest does not say how the values were derived"]
         wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"])
     said = wave_faults(manifest) + _share_faults(mechanism)
+    if manifest.law != law_entry(mechanism, level):
+        said.append("the law of the noise is not described as this version draws it")
     return said + _differences(release.columns, wanted, list(mechanism.breakdown.columns))
 
 
