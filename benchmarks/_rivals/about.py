@@ -36,6 +36,9 @@ def pinned(package: str) -> str:
 
 
 _BOUND = "the most yeses of a record that are counted, where there are records"
+_HALF = "half of ε on {}, half on the counts, which are mapped by rank; posterior means as estimates"
+_GIVEN = "counts by rank or as rounded posterior means, the noisy count as the estimate"
+_SHARE = f"shares 0.003 to 1, which leaves nothing for the counts; {_GIVEN}"
 RIVALS = (
     Rival("OpenDP Laplace", "counts", "ℓ1 sensitivity of all counts together", _BOUND),
     Rival("OpenDP Gaussian", "counts", "ℓ2 sensitivity of all counts together, by zCDP", _BOUND),
@@ -82,16 +85,22 @@ RIVALS = (
         "Values are given as `keys`, beside which it keeps a place for missing ones, or as `cuts`, which have none",
         "with `cuts`, its own fit (mirror descent, 1,000 steps) or L-BFGS",
     ),
+    Rival("clamped noise", "tables", "all of ε on the counts"),
     Rival(
-        "clamped noise", "tables", "all of ε on the counts; alone, or deconvolved (NPMLE) and mapped by rank"
-    ),
-    Rival("sorted counts, isotonic", "tables", "half of ε on sorted counts, half on the ranks", "the share"),
-    Rival(
-        "Privelet",
+        "clamped noise, NPMLE",
         "tables",
-        "half of ε on wavelets of the histogram of counts, half on the ranks",
-        "the share",
+        "all of ε on the counts; 400 steps, counts mapped by rank, posterior means as estimates",
+        f"0 to 2,000 steps; {_GIVEN}",
     ),
+    Rival(
+        "clamped noise, g-modelling",
+        "tables",
+        "all of ε on the counts; natural splines of degree 5, penalty 1, without an atom at 0, as `deconvolveR` has it",
+        f"degrees 2 to 40, penalties 0 to 100, the atom; {_GIVEN}",
+    ),
+    Rival("cumulative histogram, isotonic", "tables", _HALF.format("all thresholds"), _SHARE),
+    Rival("sorted counts, isotonic", "tables", _HALF.format("sorted counts"), _SHARE),
+    Rival("Privelet", "tables", _HALF.format("wavelets of the histogram of counts"), _SHARE),
     Rival(
         "one histogram of (bin, label)",
         "curves",

@@ -21,6 +21,7 @@ __all__ = [
     "SECTIONS",
     "body",
     "compute",
+    "median",
     "write_page",
 ]
 
@@ -44,6 +45,8 @@ NOTES = {
     "tables": (
         "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the end of the scale, which is a public choice: "
         "an emphasis of 0 for an estimate or a single count, of 1 for the distance of the distributions. "
+        "Posterior means that are rounded come closer to single counts and give up the distribution; every way may publish them, isotone too. "
+        "Who wants the distribution alone has a choice at the end of what is possible, a share of 1, at which categories go by lot. ",
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (
@@ -97,12 +100,12 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
         cells = [f"{len(each)}", _tally(each, "public"), _tally(each, "hindsight"), f"{len(new)}"]
         cells.append(f"{sum(one.best('hindsight').outcome == 'lost' for one in new)}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _extremes(shown)])
 
 
 def _by_emphasis(one: Comparison) -> Comparison:
     """The same with the emphasis of isotone for whoever needs this error to be small."""
-    return Comparison(one.rows, f"isotone, emphasis={WANTED[one.ours.measure]}")
+    return Comparison(one.rows, WANTED[one.ours.measure])
 
 
 def _tally(each: Sequence[Comparison], kind: str) -> str:
@@ -153,6 +156,34 @@ def _rivals(stored: Mapping[str, Sequence[Row]]) -> str:
         cells = [each.name, version, each.rule, each.hindsight, f"`{each.command}`"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _extremes(found: Mapping[str, Sequence[Comparison]]) -> str:
+    """The worst and the median comparison of each section, by whatever is best in hindsight."""
+    lines = [
+        "Ratios of the best rival in hindsight to isotone, by section; of an even number of comparisons the median is the geometric mean of the two in the middle.",
+        "",
+        "| | least | median | most | the least is |",
+        "|---|---|---|---|---|",
+    ]
+    for name, each in found.items():
+        ordered = sorted(each, key=lambda one: one.best("hindsight").value)
+        values = [one.best("hindsight").value for one in ordered]
+        cells = [f"{value:.2f} ×" for value in (values[0], median(values), values[-1])]
+        worst = ordered[0].best("hindsight")
+        lines.append(f"| {name} | " + " | ".join(cells) + f" | {ordered[0].name} ({worst.rival}) |")
+    return "\n".join(lines)
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle one of ratios, or the geometric mean of the two in the middle.
+
+    >>> median([4.0, 0.5, 1.0]), median([1.0, 4.0])
+    (1.0, 2.0)
+    """
+    ordered = sorted(values)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return math.sqrt(low * high)
 
 
 def _published() -> str:

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-SILENT = 50.0
+SILENT = 30.0
 """An ε so large that its noise is never seen: larger ones are judged as this one, without overflow."""
 
 

@@ -1,4 +1,4 @@
-"""The rivals that are written here are the ones that they are said to be."""
+"""The rivals that are written here are the ones that they are said to be, and the page is that of the stored rows."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import _rows, rivals
-from benchmarks._rivals import breakdowns, hierarchies, orders, tables
+from benchmarks._rivals import breakdowns, hierarchies, orders, table_ways, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.comparison import Ratio, comparisons, ratio
@@ -161,26 +161,32 @@ def test_trees_have_the_variances_of_dense_least_squares():
 
 
 def test_deconvolution_finds_the_distribution_behind_clamped_noise():
-    law, z = tables._law(6, 1.5), np.array([0.4, 0, 0.3, 0, 0, 0.2, 0.1])
+    law, z = table_ways.clamped_law(6, 1.5), np.array([0.4, 0, 0.3, 0, 0, 0.2, 0.1])
     assert np.allclose(law.sum(axis=1), 1)
     assert np.exp(1.5) == pytest.approx(max((law[1:] / law[:-1]).max(), (law[:-1] / law[1:]).max()))
     noisy = np.repeat(np.arange(7), np.rint(1e5 * z @ law).astype(int))
-    found = tables.npmle(noisy, 6, 1.5)
+    found = table_ways.npmle(noisy, 6, 1.5)
     assert np.abs(found - z).sum() < 0.05
-    values = tables.rank_map(noisy, np.array([0.5, 0, 0, 0, 0, 0, 0.5]), np.random.default_rng(0))
+    smooth = np.exp(-0.5 * (np.arange(7) - 3.0) ** 2)
+    noisy_smooth = np.repeat(np.arange(7), np.rint(1e5 * smooth / smooth.sum() @ law).astype(int))
+    near = table_ways.efron(noisy_smooth, 6, 1.5, 5, 0.01, atom=False)
+    assert np.abs(near - smooth / smooth.sum()).sum() < 0.02
+    values = table_ways.rank_map(noisy, np.array([0.5, 0, 0, 0, 0, 0, 0.5]), np.random.default_rng(0))
     assert np.bincount(values, minlength=7)[[0, 6]] == pytest.approx(len(noisy) / 2, abs=1)
     for low, high in itertools.pairwise(range(7)):
         assert values[noisy == low].max() <= values[noisy == high].min()
 
 
 def test_clamped_noise_and_a_release_without_thresholds_draw_the_same_noise():
-    many = tables._noisy(tables.Table("many", np.full(20_000, 2), 9), 0.5, np.random.default_rng(1))
+    many = table_ways.noisy_counts(tables.Table("many", np.full(20_000, 2), 9), 0.5, np.random.default_rng(1))
     law = np.bincount(many, minlength=10) / len(many)
-    assert np.abs(law - tables._law(9, 0.5)[2]).max() < 0.015  # with this seed; a standard error is 0.003
+    assert (
+        np.abs(law - table_ways.clamped_law(9, 0.5)[2]).max() < 0.015
+    )  # with this seed; a standard error is 0.003
     table, mechanism = tables.Table("few", np.repeat([0, 2, 9], 100), 60), tables.TwoStageMechanism(60, 1)
     assert not mechanism.measurement(300).places
-    full = mechanism.run(table.counts, tables.PairedDraws(np.random.default_rng(1)))
-    noisy = tables._noisy(table, 1.0, np.random.default_rng(1))
+    full = mechanism.run(table.counts, table_ways.PairedDraws(np.random.default_rng(1)))
+    noisy = table_ways.noisy_counts(table, 1.0, np.random.default_rng(1))
     assert np.array_equal(np.clip(full.strata[0].noisy_counts, 0, 60), noisy)
 
 

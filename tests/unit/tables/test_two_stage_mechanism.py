@@ -387,3 +387,12 @@ def test_strata_are_measured_apart_each_with_all_of_epsilon() -> None:
 def test_strata_hold_each_category_once(strata: Any) -> None:
     with pytest.raises(InputError, match="exactly once"):
         TwoStageMechanism(9, 1).release_in_full([1, 2, 3], [np.array(part, np.int64) for part in strata])
+
+
+@pytest.mark.parametrize("epsilon", [25, 36, 50, 400])
+def test_noise_that_is_never_seen_leaves_every_column_as_the_counts_are(epsilon):
+    for size in (60, 300):
+        table = np.random.default_rng(size).integers(0, 61, size)
+        full = TwoStageMechanism(60, epsilon).simulate_in_full(table, np.random.default_rng(1))
+        assert np.array_equal(full.values, table)
+        assert np.allclose(full.estimates, table, atol=1e-6)
