@@ -15,7 +15,7 @@ __all__ = ["differences"]
 
 COMPUTED, SEARCHED = 1e-4, 0.02
 """How far a number may be off, relatively: one that is computed, and one that a search with limits finds."""
-SEARCHES = ("matrix mechanism", "best budgets of levels")
+SEARCHES = ("matrix mechanism", "best budgets of levels", "HDMM")
 
 
 def differences(section: str, folder: Path = STORED) -> list[str]:

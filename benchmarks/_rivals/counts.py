@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.environments import ask
 from benchmarks._rivals.graphical import graphical_rows
-from benchmarks._rivals.matrix_mechanism import Norm, p_identity, split, workload
+from benchmarks._rivals.matrix_mechanism import Norm, p_identity, split, sums_of_counts, workload
 from benchmarks._rivals.orders import (
     MOST_RECORDS,
     chains,
@@ -35,6 +35,8 @@ from isotone.order import Poset
 
 __all__ = ["Case", "cases", "rows"]
 
+MOST_COUNTS = 40
+"""Free weights over more counts are not searched for: in a chain sums of records are sums of counts."""
 BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 LIBRARIES = {
     PURE: {
@@ -44,14 +46,20 @@ LIBRARIES = {
         "PipelineDP Laplace": "pipeline_laplace",
     },
     APPROXIMATE: {
+        "OpenDP Laplace": "opendp_laplace",
+        "diffprivlib Geometric": "diffprivlib_geometric",
+        "PipelineDP Laplace": "pipeline_laplace",
         "OpenDP Gaussian": "opendp_gaussian",
         "OpenDP canonical noise, equal parts": "opendp_canonical",
         "diffprivlib GaussianAnalytic": "diffprivlib_gaussian",
         "PipelineDP Gaussian": "pipeline_gaussian",
     },
 }
+NEEDS_DELTA = frozenset({"opendp_gaussian", "opendp_canonical", "diffprivlib_gaussian", "pipeline_gaussian"})
 PACKAGE = {"OpenDP": "opendp", "diffprivlib": "diffprivlib", "PipelineDP": "pipeline-dp"}
 Bools = NDArray[np.bool_]
+_SEARCHED: dict[Any, float] = {}
+"""The errors of strategies that have been searched for: both promises ask for the same."""
 Question = tuple[str, int, float, float]
 
 
@@ -126,8 +134,12 @@ def _bounds(case: Case) -> list[int]:
 
 def _questions(case: Case) -> Iterator[Question]:
     for guarantee, ways in LIBRARIES.items():
-        delta = 0.0 if guarantee == PURE else DELTA
-        yield from ((way, size, EPSILON, delta) for way in ways.values() for size in _bounds(case))
+        yield from (_question(way, size, guarantee) for way in ways.values() for size in _bounds(case))
+
+
+def _question(way: str, size: int, guarantee: str) -> Question:
+    """Noise that does not need δ is the same with it."""
+    return way, size, EPSILON, DELTA if guarantee == APPROXIMATE and way in NEEDS_DELTA else 0.0
 
 
 class LibraryNoise:
@@ -144,13 +156,13 @@ class LibraryNoise:
 
 def _libraries(case: Case, guarantee: str, noise: LibraryNoise) -> Iterator[Row]:
     """Noise on the vector of counts; the bound on yeses in a record has no public rule, so its best value is shown too."""
-    delta, bounds = 0.0 if guarantee == PURE else DELTA, _bounds(case)
+    bounds = _bounds(case)
     bias = {size: _bias(case, size) for size in bounds}
     for name, way in LIBRARIES[guarantee].items():
         if noise.missing:
             yield _row(case, guarantee, name, math.nan, how="not to be had on this machine")
             continue
-        squared = {size: noise.variance[way, size, EPSILON, delta] + bias[size] for size in bounds}
+        squared = {size: noise.variance[_question(way, size, guarantee)] + bias[size] for size in bounds}
         size = min(squared, key=squared.__getitem__)
         hindsight = {"hindsight": math.sqrt(squared[size]), "chosen": f"at most {size} yeses"}
         version = noise.versions[PACKAGE[name.split()[0]]]
@@ -167,32 +179,52 @@ def _bias(case: Case, size: int) -> float:
 
 
 def _matrix(case: Case, guarantee: str) -> Iterator[Row]:
-    """The better of one strategy over all possible records and of one for each part of the order."""
-    norm: Norm = 1 if guarantee == PURE else 2
-    unit = 2.0 if guarantee == PURE else gaussian_variance()
-    parts, memo = components(case.P), dict[Any, float]()
-    totals: dict[str, float] = {}
+    """The best of one strategy over all possible records and of one for each part, with any noise that keeps the guarantee."""
+    parts = components(case.P)
     sizes = [number_of_filters(part) for part in parts]
-    if max(sizes) <= MOST_RECORDS:
-        errors = [_part_error(part, norm, memo) for part in parts]
-        totals["a strategy for each part"] = split(errors, norm)
-    if len(parts) > 1 and math.prod(sizes) <= 1_000:  # more take too long
-        totals["one strategy"] = _part_error(case.P, norm, memo)
-    name = "matrix mechanism, p-Identity"
+    norms: list[Norm] = [1] if guarantee == PURE else [1, 2]
+    cells: dict[str, float] = {}
+    for norm in norms:
+        unit, kind = (2.0, "Laplace") if norm == 1 else (gaussian_variance(), "Gaussian")
+        if max(sizes) <= MOST_RECORDS:
+            errors = [_part_error(part, norm) for part in parts]
+            cells[f"{kind} noise, a strategy for each part"] = unit * split(errors, norm)
+        if len(parts) > 1 and math.prod(sizes) <= 1_000:  # more take too long
+            cells[f"{kind} noise, one strategy"] = unit * _part_error(case.P, norm)
+    yield _least(case, guarantee, "matrix mechanism, p-Identity", cells)
+    sums: dict[str, float] = {}
+    if max(sizes) <= MOST_RECORDS and max(len(part) for part in parts) <= MOST_COUNTS:
+        errors = [_sums_error(part) for part in parts]
+        sums["Laplace noise, a strategy for each part"] = 2.0 * split(errors, 1)
+    if len(parts) > 1 and math.prod(sizes) <= MOST_RECORDS:
+        sums["Laplace noise, one strategy"] = 2.0 * _sums_error(case.P)
+    yield _least(case, guarantee, "matrix mechanism, sums of counts", sums)
+
+
+def _least(case: Case, guarantee: str, name: str, totals: dict[str, float]) -> Row:
     if not totals:
-        how = f"not to be had: a part has more than {MOST_RECORDS:,} possible records"
-        yield _row(case, guarantee, name, math.nan, how=how)
-        return
+        how = (
+            f"not to be had: a part has more than {MOST_RECORDS:,} possible records, or {MOST_COUNTS} counts"
+        )
+        return _row(case, guarantee, name, math.nan, how=how)
     least = min(totals, key=lambda each: totals[each])
-    yield _row(case, guarantee, name, unit * totals[least] / len(case.P), how=f"exact, {least}")
+    return _row(case, guarantee, name, totals[least] / len(case.P), how=f"exact, {least}")
 
 
-def _part_error(P: Poset, norm: Norm, memo: dict[Any, float]) -> float:
+def _sums_error(P: Poset) -> float:
+    records, leq = filters(P)[1:], P.leq_matrix().astype(float)
+    key = ("sums", records.shape, records.tobytes())
+    if key not in _SEARCHED:
+        _SEARCHED[key] = sums_of_counts(records, np.rint(np.linalg.inv(leq)).T)
+    return _SEARCHED[key]
+
+
+def _part_error(P: Poset, norm: Norm) -> float:
     W = workload(filters(P)[1:])
-    key = (W.shape, W.tobytes())
-    if key not in memo:
-        memo[key] = p_identity(W, norm).error
-    return memo[key]
+    key = (norm, W.shape, W.tobytes())
+    if key not in _SEARCHED:
+        _SEARCHED[key] = p_identity(W, norm).error
+    return _SEARCHED[key]
 
 
 def _trees(case: Case, guarantee: str) -> Iterator[Row]:
@@ -204,7 +236,9 @@ def _trees(case: Case, guarantee: str) -> Iterator[Row]:
     for branching in BRANCHINGS:
         trees = [SumTree(len(chain), branching) for chain in chains]
         nodes = sum(len(tree.lengths) for tree in trees)  # that a record is in, one of each level
-        noise = 0.5 / math.sinh(0.5 / nodes) ** 2 if guarantee == PURE else gaussian_variance() * nodes
+        noise = 0.5 / math.sinh(0.5 / nodes) ** 2
+        if guarantee == APPROXIMATE:
+            noise = min(noise, gaussian_variance() * nodes)
         totals[branching] = noise * sum(float(np.sum(tree.variances)) for tree in trees)
     least = min(totals, key=totals.__getitem__)
     name = "a tree for each chain (Hay et al. 2010)"

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ CONSTRAINTS = Path(__file__).resolve().parent / "constraints.txt"
 OWN = "own"
 """The environment that isotone itself runs in."""
 WANTED = {
-    "libraries": ("--group", "bench"),
+    "libraries": tuple(
+        tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]["bench"]
+    ),
     "pgm": ("mbi",),
     "contingency": ("opendp[mbi]",),
 }

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from benchmarks._rivals.rows import Row
+from benchmarks._rivals.tree_strategies import hdmm_error
 from benchmarks.hierarchies import binary, naics, nation
 from isotone.counts import TreeFieldMechanism, TreeGaussianMechanism
 from isotone.counts.hierarchy import require_hierarchy
@@ -127,6 +128,8 @@ def _rivals(
     yield "levels alike, least squares (Hay et al. 2010)", error(level_variances(tree, alike, noise)), {}
     best = _best_levels(tree, lambda shares: error(level_variances(tree, shares, noise)))
     yield "best budgets of levels, least squares", best, {}
+    norm, unit = (1, 2.0) if noise is PURE else (2, 1.0)
+    yield "HDMM, p-Identity over the leaves", hdmm_error(_below(tree), tree.node, wanted, unit, norm), {}
     rule = _opendp_branching(int(tree.leaf.sum()))
     found = {b: error(bary_variances(tree, b, noise)) for b in sorted({*BRANCHINGS, rule})}
     least = min(found, key=lambda b: found[b])

@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-__all__ = ["RESTARTS", "Found", "error_and_slope", "p_identity", "split", "strategy", "workload"]
+__all__ = [
+    "RESTARTS",
+    "Found",
+    "error_and_slope",
+    "p_identity",
+    "split",
+    "strategy",
+    "sums_and_slope",
+    "sums_of_counts",
+    "workload",
+]
 
 Floats = NDArray[np.float64]
 Norm = Literal[1, 2]
@@ -81,6 +91,56 @@ def _search(W: Floats, norm: Norm, start: Floats) -> Found:
     limits = {"maxiter": 500, "ftol": 1e-7}
     done = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
     return Found(done.x.reshape(start.shape), float(done.fun))
+
+
+def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 1, seed: int = 0) -> float:
+    """The least total squared error of sums of the *counts* with Laplace noise, over any weights, for noise of variance 1.
+
+    It minimises ``tr((AᵀA)⁻¹)·max over records of ‖Af‖₁²``, with a maximum that is smoothed ever less, from the counts themselves, from
+    the ``steps`` between them, and from random weights, each with a few sums beside.
+    """
+    rng, n = np.random.default_rng(seed), filters.shape[1]
+    records = filters.astype(float)
+    starts: list[Floats] = [rng.normal(size=(rows, n)) for rows in (n, 2 * n)]
+    for _ in range(restarts):
+        for base in (steps, np.eye(n)):
+            for rows in sorted({2, n // 2 + 1, n}):
+                sums = 0.3 * rng.random((rows, n)) @ steps
+                starts.append(np.vstack([base + 0.05 * rng.normal(size=(n, n)), sums]))
+    return min(_search_sums(records, start) for start in starts)
+
+
+SHARPNESS, SUM_STEPS = (20.0, 100.0, 500.0, 2000.0), 150
+
+
+def _search_sums(records: Floats, start: Floats) -> float:
+    A = start
+    for sharp in SHARPNESS:
+        A = A / np.abs(records @ A.T).sum(axis=1).max()
+
+        def value(flat: Floats, sharp: float = sharp) -> tuple[float, Floats]:
+            found, slope = sums_and_slope(flat.reshape(start.shape), records, sharp)
+            return found, slope.ravel()
+
+        limits = {"maxiter": SUM_STEPS, "maxfun": 2 * SUM_STEPS, "ftol": 1e-10}
+        done = minimize(value, A.ravel(), jac=True, method="L-BFGS-B", options=limits)
+        A = done.x.reshape(start.shape)
+    longest = np.abs(records @ A.T).sum(axis=1).max()
+    return float(np.trace(np.linalg.inv(A.T @ A)) * longest**2)
+
+
+def sums_and_slope(A: Floats, records: Floats, sharp: float) -> tuple[float, Floats]:
+    """The logarithm of the error of sums with a smooth maximum and smooth absolute values, and its derivative."""
+    inverse = np.linalg.inv(A.T @ A + 1e-12 * np.eye(A.shape[1]))
+    trace = float(np.trace(inverse))
+    moved = records @ A.T
+    long = np.sqrt(np.square(moved) + 1e-4 / sharp)
+    length = long.sum(axis=1)
+    logs = sharp * np.log(length)
+    weight = np.exp(logs - logs.max())
+    each = 2 * weight / (weight.sum() * length)
+    slope = (each[:, None] * moved / long).T @ records - 2 * A @ inverse @ inverse / trace
+    return float(np.log(trace) + 2 * (logs.max() + np.log(weight.sum())) / sharp), slope
 
 
 def split(errors: Sequence[float], norm: Norm) -> float:

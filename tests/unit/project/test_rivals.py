@@ -11,11 +11,21 @@ from benchmarks._rivals import breakdowns, hierarchies, orders, table_ways, tabl
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.comparison import Ratio, comparisons, ratio
-from benchmarks._rivals.matrix_mechanism import error_and_slope, p_identity, split, strategy, workload
+from benchmarks._rivals.matrix_mechanism import (
+    error_and_slope,
+    p_identity,
+    split,
+    strategy,
+    sums_and_slope,
+    sums_of_counts,
+    workload,
+)
 from benchmarks._rivals.page import COSTS, SECTIONS, body, runs_of
 from benchmarks._rivals.published import CLOSE, gram, reproduced
 from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
+from benchmarks._rivals.tree_strategies import sparse_error_and_slope
+from scipy.sparse import csr_array
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.hierarchy import require_hierarchy
@@ -39,6 +49,31 @@ def test_the_error_of_a_strategy_is_that_of_dense_algebra_and_its_slope_that_of_
         step[at] = 1e-6
         ahead, behind = (error_and_slope(theta + sign * step, W, norm)[0] for sign in (1, -1))
         assert slope[at] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-6)
+
+
+def test_sums_of_counts_have_the_slope_of_differences_and_are_no_worse_than_the_best_known():
+    records = orders.filters(STAR)[1:]
+    A = np.random.default_rng(5).normal(size=(6, 4))
+    _, slope = sums_and_slope(A, records.astype(float), 20.0)
+    for at in ((0, 0), (3, 2), (5, 3)):
+        step = np.zeros_like(A)
+        step[at] = 1e-6
+        ahead, behind = (sums_and_slope(A + sign * step, records.astype(float), 20.0)[0] for sign in (1, -1))
+        assert slope[at] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-6)
+    antichain = orders.filters(Poset("abc"))[1:]
+    assert sums_of_counts(antichain, np.eye(3)) <= 27 * 1.001  # noise on each count
+    chain = orders.filters(Poset.chain(range(5)))[1:]
+    steps = np.rint(np.linalg.inv(Poset.chain(range(5)).leq_matrix().astype(float))).T
+    assert sums_of_counts(chain, steps) <= p_identity(workload(chain), 1).error * 1.01
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_a_sparse_workload_has_the_error_and_the_slope_of_a_dense_one(norm):
+    rng = np.random.default_rng(6)
+    W, theta = np.vstack([np.eye(5), np.ones((1, 5)), [[1, 1, 0, 0, 0]]]), rng.random((3, 5))
+    dense, sparse = error_and_slope(theta, W, norm), sparse_error_and_slope(theta, csr_array(W), norm)
+    assert sparse[0] == pytest.approx(dense[0])
+    assert np.allclose(sparse[1], dense[1])
 
 
 def test_the_search_finds_strategies_that_are_known_to_be_best():
