@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
-from functools import partial
 
 from benchmarks._rivals.environments import ROOT
 from benchmarks._rivals.page import COSTS, SECTIONS, body, compute, write_page
@@ -17,6 +16,9 @@ from isotone.mechanism import Progress
 
 __all__ = ["run"]
 
+AT_ONCE = 3
+"""Sections that are made at the same time, the longest first."""
+
 
 def run(quick: bool, progress: Progress) -> str:
     """Every section in a process of its own; those that an interrupted run has finished are not made again."""
@@ -24,16 +26,12 @@ def run(quick: bool, progress: Progress) -> str:
         return body({section: list(compute(section, True, progress)) for section in SECTIONS})
     finished, sections, before = Rows("rivals"), (*SECTIONS, COSTS), times()
     name = finished.get("run", lambda: f"{datetime.now(UTC):%Y-%m-%d %H:%M} {sources()[:8]}")
-    for done, section in enumerate(sections):
-        progress(done / len(sections), section)
-        took = float(finished.get(section, partial(_make, section, name)))
-        left = [
-            f"{each} ({before[each]:.0f} s last time)" if each in before else each
-            for each in sections[done + 1 :]
-        ]
-        print(
-            f"{section}: {took:.0f} CPU s; left: {', '.join(left) or 'nothing'}", file=sys.stderr, flush=True
-        )
+    left = sorted(set(sections) - set(finished.known), key=lambda section: -before.get(section, 0.0))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = {pool.submit(_make, section, name): section for section in left}
+        for done, future in enumerate(as_completed(made)):
+            took = finished.get(made[future], future.result)
+            progress(done / len(left), f"{made[future]}: {took} CPU s")
     keep_times(name, {section: float(finished.known[section]) for section in sections})
     finished.done()
     progress(1.0, "done")
@@ -42,12 +40,11 @@ def run(quick: bool, progress: Progress) -> str:
 
 def _make(section: str, name: str) -> str:
     """Make a section with one thread, as small matrices lose time with more, and tell its CPU seconds."""
-    alone, start = os.environ | {"OMP_NUM_THREADS": "1"}, _children()
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "benchmarks._rivals", section, "--run", name]
-    subprocess.run(command, cwd=ROOT, env=alone, check=True)
-    return f"{_children() - start:.0f}"
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    process = subprocess.Popen(command, cwd=ROOT, env=alone)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return f"{used.ru_utime + used.ru_stime:.0f}"

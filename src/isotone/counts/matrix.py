@@ -2,8 +2,8 @@
 
 The order falls into parts that are not related to each other, and a record is one filter in each. In the coordinates of
 the *steps*, which are the counts less what is below them (Möbius inversion), a strategy has a weight for every step and
-some weighted sums of steps. Its weights are integers, and how far a record moves them is the maximum over all filters
-of a part, which are listed: the bound needs no search. Weights are found by descent from starts that are always the
+some weighted sums of steps, within each part or across all of them. Its weights are integers, and how far a record moves them is the maximum over all filters
+of a part, or of the whole order, which are listed: the bound needs no search. Weights are found by descent from starts that are always the
 same (docs/theory/counts.md, section 12).
 """
 
@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from isotone.array_types import Bools, Floats, Ints
 from isotone.counts.mechanism import LinearCounts
@@ -32,14 +33,23 @@ __all__ = ["MatrixMechanism", "has_few_records", "longest_change", "records_of"]
 MOST_ELEMENTS, MOST_RECORDS, MOST_SUMS = 200, 1_000, 64
 """The most elements of a part, the most filters it has, and the most sums of its steps that are measured."""
 
+MOST_TOGETHER, _LONG = 12_000, 3
+"""The most filters of a whole order whose parts share their sums, and the most steps that a record then takes on average."""
+
 TALL = 8
 """Shorter orders are not looked at: noise shaped by their hull was better in all that were tried."""
+
+_Weights = tuple[Floats, Floats, float]
+_Whole = tuple[Ints, Ints]
+_Parts = list[tuple[Ints, Bools]]
+Moved = Floats | sparse.csr_array
 
 _PAIRS = 300
 """Up to so many filters all pairs are compared; beyond, two filters are at most twice as far apart as one is long."""
 
 _SCALE, _LARGEST = 1 << 16, 1 << 31
 _ROWS, _STEPS, _SHARPNESS = (1, 2, 3, 5, 7), 300, (30.0, 300.0)
+_ROWS_TOGETHER = (4, 14)
 
 
 @dataclass(frozen=True, init=False)
@@ -47,7 +57,7 @@ class MatrixMechanism(LinearCounts):
     """Counts from integer sums chosen for the order, with two-sided geometric noise on each and least squares.
 
     The strategy that has nearly the least total error is searched for without data, unless ``weights`` gives it: for each
-    part of the order, the weights of its steps, and of sums of its steps, both in canonical sequence. It is optimal in no
+    part of the order, or once for all parts together, the weights of its steps, and of sums of its steps, both in canonical sequence. It is optimal in no
     proved sense; what is proved is what it guarantees, for any weights.
 
     Guarantee: epsilon-DP for ``neighbours`` (docs/theory/counts.md, section 12).
@@ -80,11 +90,14 @@ class MatrixMechanism(LinearCounts):
                 f"A strategy of sums needs parts of at most {MOST_ELEMENTS} elements with at most {MOST_RECORDS:,} possible "
                 "records each. Use PosetMechanism, or let plan() choose."
             )
-        found = _search_all([leq for _, leq in parts]) if weights is None else _checked(parts, weights)
-        exchanges, reach, matrices = self.unit.adjacency.exchanges, 0, list[Ints]()
-        for (_, leq), (own, sums) in zip(parts, found, strict=True):
-            matrices.append(_combined(np.vstack((np.diag(own), sums)), _steps(leq)))
-            reach += longest_change(matrices[-1], records_of(leq), exchanges)
+        exchanges, whole = self.unit.adjacency.exchanges, _whole(P, parts)
+        if weights is None:
+            parts, found = _best(parts, whole, exchanges)
+        else:
+            if whole is not None and isinstance(weights, list | tuple) and len(weights) == 1:
+                parts = [whole]
+            found = _checked(parts, weights)
+        matrices, reach = _measured(parts, found, exchanges)
         positions = P.canonical.positions
         strategy = Sums(tuple(positions[places] for places, _ in parts), tuple(matrices), reach)
         plain = [{"own": own.tolist(), "sums": sums.tolist()} for own, sums in found]
@@ -118,7 +131,7 @@ def longest_change(matrix: Ints, records: Bools, exchanges: bool) -> int:
     >>> longest_change(np.array([[1, 0], [1, 1]]), np.array([[0, 1], [1, 1]], np.bool_), exchanges=False)
     3
     """
-    moved = records.astype(np.int64) @ matrix.T
+    moved = sparse.csr_array(records, dtype=np.int64) @ matrix.T
     longest = int(np.abs(moved).sum(axis=1).max(initial=0))
     if not exchanges:
         return longest
@@ -129,7 +142,7 @@ def longest_change(matrix: Ints, records: Bools, exchanges: bool) -> int:
 
 
 def records_of(leq: Bools) -> Bools:
-    """All filters but the empty one, one per row, or more than ``MOST_RECORDS`` rows if there are more."""
+    """All filters but the empty one, one per row, or more than ``MOST_TOGETHER`` rows if there are more: then some are missing."""
     found, order = np.zeros((1, len(leq)), np.bool_), np.argsort(leq.sum(axis=1), kind="stable")
     for x in order.tolist():  # those above an element come before it
         above = leq[x].copy()
@@ -137,12 +150,55 @@ def records_of(leq: Bools) -> Bools:
         more = found[np.all(found[:, above], axis=1)]
         more[:, x] = True
         found = np.concatenate((found, more))
-        if len(found) > MOST_RECORDS + 1:
+        if len(found) > MOST_TOGETHER + 1:
             break
     return found[found.any(axis=1)]
 
 
-def _parts(P: Poset) -> list[tuple[Ints, Bools]] | None:
+def all_records_of(leq: Bools) -> Bools:
+    """All filters but the empty one. The bound on what a record moves needs every one of them."""
+    found = records_of(leq)
+    if len(found) > MOST_TOGETHER:
+        raise InputError(f"This order has more than {MOST_TOGETHER:,} possible records. Use PosetMechanism.")
+    return found
+
+
+def _whole(P: Poset, parts: _Parts) -> tuple[Ints, Bools] | None:
+    """All places and the order of several parts as one, or None if it is too large or there is one part only."""
+    numbers = {leq.tobytes(): len(records_of(leq)) for _, leq in parts}
+    together = 1
+    for _, leq in parts:
+        together *= numbers[leq.tobytes()] + 1  # or none of it
+    if len(parts) == 1 or len(P) > MOST_ELEMENTS or together > MOST_TOGETHER + 1:
+        return None
+    return np.arange(len(P)), P.canonical.order.leq_matrix()
+
+
+def _best(parts: _Parts, whole: tuple[Ints, Bools] | None, exchanges: bool) -> tuple[_Parts, list[_Whole]]:
+    """The parts that are looked at by themselves, or all together, whichever has the least error, and their weights."""
+    apart = [_search(leq.tobytes(), len(leq)) for _, leq in parts]
+    listed = [(parts, _integers(apart), float(np.sum(np.cbrt([error for *_, error in apart])) ** 3))]
+    together = None if whole is None else _together(whole[1].tobytes(), len(whole[1]))
+    if whole is not None and together is not None:
+        listed.append(([whole], _integers([together]), together[2]))
+
+    def error(option: tuple[_Parts, list[_Whole], float]) -> float:
+        reaches = [_measured(*option[:2], replaced)[1] for replaced in {exchanges, False}]
+        return option[2] * (max(reaches) / min(reaches)) ** 2
+
+    return min(listed, key=error)[:2]
+
+
+def _measured(parts: _Parts, weights: list[_Whole], exchanges: bool) -> tuple[list[Ints], int]:
+    """The sums of each part, and how far one record moves all of them together."""
+    matrices, reach = list[Ints](), 0
+    for (_, leq), (own, sums) in zip(parts, weights, strict=True):
+        matrices.append(_combined(np.vstack((np.diag(own), sums)), _steps(leq)))
+        reach += longest_change(matrices[-1], all_records_of(leq), exchanges)
+    return matrices, reach
+
+
+def _parts(P: Poset) -> _Parts | None:
     """The canonical places and the order of each part that is not related to others, or None if one is too large."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -174,12 +230,12 @@ def _combined(weights: Ints, steps: Ints) -> Ints:
     return weights @ steps
 
 
-def _checked(parts: list[tuple[Ints, Bools]], weights: Any) -> list[tuple[Ints, Ints]]:
+def _checked(parts: _Parts, weights: Any) -> list[_Whole]:
     """Weights that are given, as arrays, or an error."""
     wrong = InputError("weights must have, for each part, whole numbers: own, above 0, and sums of as many.")
     if not isinstance(weights, list | tuple) or len(weights) != len(parts):  # pyright: ignore[reportUnknownArgumentType]
         raise wrong
-    found: list[tuple[Ints, Ints]] = []
+    found: list[_Whole] = []
     for (places, _), given in zip(parts, weights, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
         if not isinstance(given, dict) or set(given) != {"own", "sums"}:  # pyright: ignore[reportUnknownArgumentType]
             raise wrong
@@ -197,39 +253,70 @@ def _checked(parts: list[tuple[Ints, Bools]], weights: Any) -> list[tuple[Ints, 
     return found
 
 
-def _search_all(parts: list[Bools]) -> list[tuple[Ints, Ints]]:
+def _integers(found: list[_Weights]) -> list[_Whole]:
     """Weights of all parts on an integer scale, each with the share of the budget that is best."""
-    found = [_search(part.tobytes(), len(part)) for part in parts]
     scale = np.cbrt([error for _, _, error in found])  # errors over squared shares, which add up to 1
-    whole: list[tuple[Ints, Ints]] = []
+    whole: list[_Whole] = []
     for (own, sums, _), share in zip(found, scale / scale.max(), strict=True):
         weights = np.rint(np.maximum(own * share * _SCALE, 1)).astype(np.int64)
         whole.append((weights, np.rint(sums * share * _SCALE).astype(np.int64)))
     return whole
 
 
+@lru_cache(maxsize=16)
+def _together(relation: bytes, size: int) -> _Weights | None:
+    """The same for a whole order of several parts, or None where a record takes many steps."""
+    leq = np.frombuffer(relation, np.bool_).reshape(size, size)
+    records = records_of(leq)
+    if len(records) > MOST_TOGETHER:
+        return None
+    moved = sparse.csr_array(records @ _steps(leq).T, dtype=np.float64)
+    if moved.nnz > _LONG * len(records):
+        return None
+    counts, place = _upward(leq)
+    found: list[_Weights] = []
+    for number in _ROWS_TOGETHER:
+        own, sums = _descend(counts, moved, _start(place, number))
+        found.append(_at_length_one(counts, moved, own, sums))
+    return min(found, key=lambda each: each[2])
+
+
 @lru_cache(maxsize=64)
-def _search(relation: bytes, size: int) -> tuple[Floats, Floats, float]:
+def _search(relation: bytes, size: int) -> _Weights:
     """Weights of steps and of sums of steps for one part at sensitivity 1, and the total squared error of unit noise."""
     leq = np.frombuffer(relation, np.bool_).reshape(size, size)
-    steps, records = _steps(leq), records_of(leq)
-    moved = (records @ steps.T).astype(np.float64)
-    counts = np.linalg.inv(steps.astype(np.float64)).astype(np.float64)
-    # the place of each step from the top down, along which sums are blocks
-    place = np.empty(size, np.int64)
-    place[np.argsort(leq.sum(axis=1), kind="stable")] = np.arange(size)
-    best: tuple[Floats, Floats, float] | None = None
+    records = records_of(leq)
+    moved = (records @ _steps(leq).T).astype(np.float64)
+    counts, place = _upward(leq)
+    found: list[_Weights] = []
     for number in sorted({min(rows, size) for rows in _ROWS}):
-        start = np.full((number, size), 0.02) + 0.5 * (place * number // size == np.arange(number)[:, None])
-        start += 0.01 * np.cos(np.arange(start.size).reshape(start.shape))  # equal rows would stay equal
-        own, sums = _descend_chain(counts, start) if len(records) == size else _descend(counts, moved, start)
-        matrix = np.vstack((np.diag(own), sums))
-        longest = float(np.abs(moved @ matrix.T).sum(axis=1).max())
-        error = float(np.sum(np.square(counts @ np.linalg.pinv(matrix)))) * longest**2
-        if best is None or error < best[2]:
-            best = own / longest, sums / longest, error
-    assert best is not None
-    return best
+        start, chain = _start(place, number), len(records) == size
+        own, sums = _descend_chain(counts, start) if chain else _descend(counts, moved, start)
+        found.append(_at_length_one(counts, moved, own, sums))
+    return min(found, key=lambda each: each[2])
+
+
+def _upward(leq: Bools) -> tuple[Floats, Ints]:
+    """The counts as sums of steps, and the place of each step from the top down, along which sums are blocks."""
+    counts = np.linalg.inv(_steps(leq).astype(np.float64)).astype(np.float64)
+    place = np.empty(len(leq), np.int64)
+    place[np.argsort(leq.sum(axis=1), kind="stable")] = np.arange(len(leq))
+    return counts, place
+
+
+def _start(place: Ints, number: int) -> Floats:
+    """Sums of blocks of steps, not quite equal: equal ones would stay equal."""
+    start = np.full((number, len(place)), 0.02)
+    start += 0.5 * (place * number // len(place) == np.arange(number)[:, None])
+    return start + 0.01 * np.cos(np.arange(start.size).reshape(start.shape))
+
+
+def _at_length_one(counts: Floats, moved: Moved, own: Floats, sums: Floats) -> _Weights:
+    """Weights on the scale at which no record is longer than 1, and the total squared error of unit noise there."""
+    matrix = np.vstack((np.diag(own), sums))
+    longest = float(np.abs(moved @ matrix.T).sum(axis=1).max())
+    error = float(np.sum(np.square(counts @ np.linalg.pinv(matrix)))) * longest**2
+    return own / longest, sums / longest, error
 
 
 def _descend_chain(counts: Floats, start: Floats) -> tuple[Floats, Floats]:
@@ -255,27 +342,33 @@ def _descend_chain(counts: Floats, start: Floats) -> tuple[Floats, Floats]:
     return 1 / length, theta / length
 
 
-def _descend(counts: Floats, moved: Floats, start: Floats) -> tuple[Floats, Floats]:
+def _descend(counts: Floats, moved: Moved, start: Floats) -> tuple[Floats, Floats]:
     """Weights for any records, with the longest of them smoothed, and ever less so."""
     from scipy.optimize import minimize
 
     size, least = start.shape[1], 1e-4
     gram = counts.T @ counts
+    entries = sparse.csr_array(moved)  # of most records few steps
+    rows = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+
+    def first(own: Floats) -> Floats:
+        return entries.data * own[entries.indices]
 
     def objective(flat: Floats, sharp: float) -> tuple[float, Floats]:
         own, sums = flat[:size], flat[size:].reshape(start.shape)
         inverse = np.linalg.inv(np.diag(own**2 + 1e-9) + sums.T @ sums)
         trace = float(np.sum(inverse * gram))
         by_matrix = -(inverse @ gram @ inverse) / trace
-        first, second = moved * own, moved @ sums.T
-        long, more = np.sqrt(first**2 + least**2), np.sqrt(second**2 + least**2)
-        length = long.sum(axis=1) + more.sum(axis=1)
+        second = entries @ sums.T
+        long, more = np.sqrt(first(own) ** 2 + least**2), np.sqrt(second**2 + least**2)
+        length = np.bincount(rows, long, len(second)) + more.sum(axis=1)
         logs = sharp * np.log(length)
         weight = np.exp(logs - logs.max())
         value = np.log(trace) + 2 * (logs.max() + np.log(weight.sum())) / sharp
         each = 2 * weight / (weight.sum() * length)
-        by_own = 2 * own * np.diag(by_matrix) + np.sum(each[:, None] * first / long * moved, axis=0)
-        by_sums = 2 * sums @ by_matrix + (each[:, None] * second / more).T @ moved
+        pull = each[rows] * first(own) / long * entries.data
+        by_own = 2 * own * np.diag(by_matrix) + np.bincount(entries.indices, pull, size)
+        by_sums = 2 * sums @ by_matrix + (entries.T @ (each[:, None] * second / more)).T
         return float(value), np.concatenate((by_own, by_sums.ravel()))
 
     at = np.concatenate((np.ones(size), start.ravel()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tests.support.posets import all_posets
 
 from isotone.counts import HierarchicalMechanism, PosetMechanism
 from isotone.counts.count_plan import Setting, best_mechanism, plan
-from isotone.counts.matrix import MatrixMechanism, has_few_records, longest_change, records_of
+from isotone.counts.matrix import MatrixMechanism, all_records_of, has_few_records, longest_change, records_of
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.adjacency import Neighbours
@@ -85,6 +85,39 @@ def test_neighbours_move_the_sums_by_no_more_than_the_noise_covers(
         m = MatrixMechanism(P, 2, neighbours, contributions, weights=some_weights(P, seed))
         moves = np.array(sorted(changes(P, neighbours, contributions, None)))
         assert m.rate * int(np.abs(moves @ matrix_of(m).T).sum(axis=1).max()) == 2
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_sums_across_parts_cost_what_the_noise_covers(neighbours: Neighbours) -> None:
+    for seed, P in enumerate(P for P in SMALL if len(parts_of(P)) > 1):
+        rng, n = np.random.default_rng(seed), len(P)
+        weights = [{"own": rng.integers(1, 9, n).tolist(), "sums": rng.integers(-5, 9, (2, n)).tolist()}]
+        m = MatrixMechanism(P, 2, neighbours, weights=weights)
+        moves = np.array(sorted(changes(P, neighbours, 1, None)))
+        assert m.rate * int(np.abs(moves @ matrix_of(m).T).sum(axis=1).max()) == 2
+
+
+@pytest.mark.parametrize(("number", "length"), [(2, 20), (3, 14)])
+def test_a_strategy_for_all_chains_covers_every_record_and_beats_one_for_each(
+    number: int, length: int
+) -> None:
+    """Of three chains there are 3,375 records: a bound over the first thousand would not cover them."""
+    P = Poset.disjoint_union(*(Poset.chain([(c, i) for i in range(length)]) for c in range(number)))
+    m = MatrixMechanism(P, 1)
+    assert len(m.weights) == 1
+    A, places = matrix_of(m), {x: at for at, x in enumerate(P.elements)}
+    ends = [
+        np.cumsum(
+            [np.zeros(len(A), np.int64), *(A[:, places[c, i]] for i in reversed(range(length)))], axis=0
+        )
+        for c in range(number)
+    ]
+    longest = max(int(np.abs(sum(moves)).sum()) for moves in product(*ends))
+    assert m.rate == Fraction(1, longest)
+    apart = MatrixMechanism(Poset.chain(range(length)), 1).error().rmse * number
+    assert m.error().rmse < 0.97 * apart
+    with pytest.raises(InputError, match="more than 12,000 possible records"):
+        all_records_of(Poset.antichain(range(14)).leq_matrix())
 
 
 def test_more_pairs_than_are_compared_cost_twice_the_longest() -> None:
@@ -161,7 +194,8 @@ def test_a_recipe_holds_the_weights_and_is_rebuilt_without_a_search(monkeypatch:
     P = Poset.disjoint_union(Poset.chain(range(10)), Poset.chain(range(10, 18)))
     m = MatrixMechanism(P, 1, "replace", 2)
     recipe = json.loads(json.dumps(recipe_of(m)))
-    monkeypatch.setattr("isotone.counts.matrix._search_all", lambda parts: pytest.fail("searched"))
+    for search in ("_search", "_together"):
+        monkeypatch.setattr(f"isotone.counts.matrix.{search}", lambda *_: pytest.fail("searched"))
     again = rebuild_count_mechanism(P, recipe)
     assert again == m
     assert again.strategy.sensitivity == m.strategy.sensitivity
