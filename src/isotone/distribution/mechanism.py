@@ -14,6 +14,7 @@ from isotone.distribution.partition import Partition
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
 from isotone.linear.noise import DiscreteGaussian, Geometric
+from isotone.mechanism import ExpectedError
 from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
@@ -103,9 +104,8 @@ class DistributionMechanism:
         contributions: int = 1,
         public_n: int | None = None,
         neighbours: Neighbours = "add-remove",
-        unit: str = "record",
     ) -> None:
-        whole = Unit(whole_number(contributions, "contributions"), neighbours, unit)
+        whole = Unit(whole_number(contributions, "contributions"), neighbours)
         given: dict[str, Any] = {
             "cells": whole_number(cells, "cells", 1, MOST_CELLS),
             "statuses": whole_number(statuses, "statuses", 1, 2),
@@ -134,7 +134,7 @@ class DistributionMechanism:
     @property
     def unit(self) -> Unit:
         """The unit with its records."""
-        return Unit(self.contributions, self.guarantee.neighbours, self.guarantee.unit)
+        return Unit(self.contributions, self.guarantee.neighbours)
 
     @property
     def budget(self) -> Fraction:
@@ -186,6 +186,12 @@ class DistributionMechanism:
     def simulate(self, cells: Ints, rng: np.random.Generator) -> tuple[MeasuredLine, ...]:
         """The same from a seeded generator, for planning alone: its counts are of the type ``Simulated``."""
         return self._measured(cells, SeededDraws(rng))
+
+    def error(self) -> ExpectedError:
+        """What to expect for the public number of records, or about ten thousand, on stated shapes."""
+        from isotone.distribution.plan import plan
+
+        return plan(self, self.public_n or 10_000)
 
     def _measured(self, cells: Ints, draws: Draws) -> tuple[MeasuredLine, ...]:
         records = np.asarray(cells)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -92,3 +93,17 @@ class Partition:
         """Whether each number plus Laplace noise is above 0: by a coin of ``exp(−|number|/scale)``, and a fair one."""
         far = draws.coins(1 / self.scale, np.abs(above)) & (draws.below(np.full(above.size, 2)) == 1)
         return np.where(above >= 0, ~far, far)
+
+    def could_give(self, edges: Ints) -> bool:
+        """Whether halving gives these ends of bins: each bin is a node, and so is what it was halved from."""
+        known, cells = set(edges.tolist()), int(edges[-1])
+        roots = (np.arange(ROOTS + 1) * cells // ROOTS).tolist()
+        waiting = list(pairwise(roots))
+        found = set(roots)
+        while waiting:
+            low, high = waiting.pop()
+            middle = (low + high) // 2
+            if high - low > 1 and middle in known:
+                found.add(middle)
+                waiting += [(low, middle), (middle, high)]
+        return known == found

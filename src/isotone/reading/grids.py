@@ -28,6 +28,7 @@ __all__ = [
     "Points",
     "count_cells",
     "count_points",
+    "nearest_mark",
 ]
 
 
@@ -109,7 +110,7 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
 
 def _place(number: str, _: Any, marks: tuple[float, ...], bounds: Interval, steps: int) -> nw.Expr:
     value = nw.col(number)
-    return _nearest(value, marks) if marks else _snap(value, bounds, steps)
+    return nearest_mark(value, marks) if marks else _snap(value, bounds, steps)
 
 
 def _outcome(number: str, _: Any, labels: bool, limits: Interval, steps: int) -> nw.Expr:
@@ -131,7 +132,7 @@ def _snap(value: nw.Expr, bounds: Interval, steps: int) -> nw.Expr:
     return whole_steps(value, low, high, steps, 0.5).clip(0, steps)
 
 
-def _nearest(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:
+def nearest_mark(value: nw.Expr, marks: tuple[float, ...]) -> nw.Expr:
     """The index of the mark nearest to the value, by bisection. Null stays null."""
     middles = [(low + high) / 2 for low, high in pairwise(marks)]
 

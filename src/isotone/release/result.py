@@ -201,6 +201,55 @@ class Questions:
         return self._reader().difference(first, second, what, confidence)
 
     @answered
+    def quantile(
+        self, level: Any, *, confidence: float | None = None, group: Any = None, band: str | None = None
+    ) -> Estimate:
+        """The least value with at least this share of the records at it or below: 0.5 for the median.
+
+        All intervals of a distribution come from one band, and hold at once. ``band`` is that of the "records" or of the
+        "population" that they were drawn from.
+        """
+        return self._reader().quantile([level], confidence, group, band)[0]
+
+    @answered
+    def quantiles(
+        self,
+        levels: Sequence[Any],
+        *,
+        confidence: float | None = None,
+        group: Any = None,
+        band: str | None = None,
+    ) -> list[Estimate]:
+        """Several quantiles, whose intervals hold at once."""
+        return self._reader().quantile(list(levels), confidence, group, band)
+
+    @answered
+    def cdf(
+        self, x: Any, *, confidence: float | None = None, group: Any = None, band: str | None = None
+    ) -> Estimate:
+        """The share of records at ``x`` or below. For the share between two values ask ``share(low, high)``."""
+        return self._reader().cdf(x, confidence, group, band)
+
+    @answered
+    def lorenz(
+        self,
+        levels: Sequence[Any] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        *,
+        confidence: float | None = None,
+        group: Any = None,
+        band: str | None = None,
+    ) -> list[Estimate]:
+        """The share of the sum of all values that the lowest records have, for shares of the records."""
+        return self._reader().lorenz(list(levels), confidence, group, band)
+
+    @answered
+    def gini(
+        self, *, confidence: float | None = None, group: Any = None, band: str | None = None
+    ) -> Estimate:
+        """The Gini coefficient, for values that are not negative."""
+        return self._reader().gini(confidence, group, band)
+
+    @answered
     def given(self, *, records: Any, after_rules: bool = False) -> Release:
         """The release adjusted by a public number of records, which takes much of the noise off.
 

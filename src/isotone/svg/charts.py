@@ -29,6 +29,7 @@ __all__ = [
     "bars",
     "cumulative",
     "curve",
+    "curves",
     "distribution",
     "heat_map",
     "nested_dots",
@@ -128,6 +129,34 @@ def curve(
         around = " ".join(f"{number(x)},{number(y)}" for x, y in [*low, *high[::-1]])
         parts.append(element("polygon", points=around, fill=MARK, fill_opacity=0.22))
     parts.append(polyline(points, 2.4, MARK))
+    return picture(parts, _WIDTH, _HEIGHT, f"{labels[1]} by {labels[0]}", _STRETCH)
+
+
+def curves(
+    lines: Sequence[tuple[str, Sequence[float], Sequence[float], tuple[Sequence[float], ...] | None]],
+    y_range: tuple[float, float],
+    labels: tuple[str, str],
+) -> str:
+    """Several lines with their names and bands, each thinner and lighter than the one before."""
+    across = Axis(
+        *limits(min(xs[0] for _, xs, _, _ in lines), max(xs[-1] for _, xs, _, _ in lines)),
+        78.0,
+        _WIDTH - _RIGHT,
+    )
+    up = Axis(*limits(*y_range), _HEIGHT - _BOTTOM, _TOP)
+    parts = [*beside(up, across, labels[1]), *below(across, up.start, up.end, labels[0])]
+    x = _WIDTH - _RIGHT - 40 - SMALL * max(text_width(name) for name, *_ in lines)
+    for place, (name, xs, ys, band) in enumerate(lines):
+        width, opacity = 3.4 - 0.7 * place, 1.0 - 0.22 * place
+        if band is not None:
+            low, high = ([(across.at(x), up.at(y)) for x, y in zip(xs, end, strict=True)] for end in band)
+            around = " ".join(f"{number(x)},{number(y)}" for x, y in [*low, *high[::-1]])
+            parts.append(element("polygon", points=around, fill=MARK, fill_opacity=0.12))
+        parts.append(
+            polyline([(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)], width, MARK, opacity)
+        )
+        y = up.start - 16 - 20 * place
+        parts += [polyline([(x, y), (x + 24, y)], width, MARK, opacity), text(x + 32, y + 5, name, SMALL)]
     return picture(parts, _WIDTH, _HEIGHT, f"{labels[1]} by {labels[0]}", _STRETCH)
 
 

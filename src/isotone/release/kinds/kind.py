@@ -177,6 +177,26 @@ class Reader:
         """The second value minus the first."""
         self.refuse("differences with an interval")
 
+    def quantile(
+        self, levels: Sequence[Any], confidence: float | None, group: Any, band: Any
+    ) -> list[Estimate]:
+        """Values below which a share of the records is."""
+        self.refuse("quantiles")
+
+    def cdf(self, x: Any, confidence: float | None, group: Any, band: Any) -> Estimate:
+        """The share of records at a value or below."""
+        self.refuse("distribution function")
+
+    def lorenz(
+        self, levels: Sequence[Any], confidence: float | None, group: Any, band: Any
+    ) -> list[Estimate]:
+        """The share of a sum that the lowest records have."""
+        self.refuse("Lorenz curve")
+
+    def gini(self, confidence: float | None, group: Any, band: Any) -> Estimate:
+        """The Gini coefficient."""
+        self.refuse("Gini coefficient")
+
     def given(self, records: Any, after_rules: bool) -> Release:
         """The release adjusted by a public number of records."""
         self.refuse("noisy number of records to compare a public one with")

@@ -1,0 +1,198 @@
+"""The distribution that noisy counts of bins suggest: the mean of a posterior where counts are few, least squares elsewhere.
+
+Nothing here touches data, and no guarantee of privacy or of a band depends on it (docs/theory/distribution.md, section 4).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from isotone.array_types import Floats, Ints
+from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
+from isotone.linear.least_squares import SumTree
+from isotone.linear.noise import DiscreteGaussian, Geometric
+from isotone.noise.public_stream import PublicStream, public_stream
+from isotone.order.isotonic import pool_adjacent_violators
+
+__all__ = ["bin_counts", "running_totals", "shares_below"]
+
+LARGE = 30_000
+"""From so many records times ε on least squares is as good as the posterior, and quicker."""
+PRIORS = ((0.06, 0.004, 0.004), (0.06, 0.03, 0.02), (0.2, 0.02, 0.02), (0.2, 0.1, 0.05), (0.5, 0.25, 0.1))
+"""How far log densities move from bin to bin, how often they jump anywhere, and how often bins become empty."""
+EMPTY, STAY = 0.3, 0.95
+"""How likely the first bin is empty, and how often an empty bin follows on one."""
+PATHS, STEP, STEPS = 300, 0.1, 260
+
+
+def running_totals(counts: Floats | Ints, bins: int, tree: SumTree | None) -> Floats:
+    """Least-squares running totals over the bins (last axis), given noisy bins and sums of them."""
+    values = np.asarray(counts, np.float64)
+    return np.cumsum(values, axis=-1) if tree is None else tree.running_sums(values)
+
+
+def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
+    """How many records each bin is estimated to have, by status, none of them below 0."""
+    rule, bins = mechanism.rule(line.number), line.bins
+    tree, noise = rule.tree(bins), mechanism.counts_noise(rule, bins)
+    if rule.size >= LARGE or bins == 1:
+        totals = running_totals(line.counts, bins, tree)
+        risen = [pool_adjacent_violators(np.maximum(row, 0.0), np.ones(bins)) for row in totals]
+        return np.diff(np.array(risen), axis=1, prepend=0.0)
+    stream = public_stream(f"isotone distribution {line.seed} posterior")
+    widths = np.diff(line.edges).astype(np.float64)
+    return np.array([_posterior(row.astype(float), widths, tree, noise, stream) for row in line.counts])
+
+
+def shares_below(edges: Ints, counts: Floats, cells: int) -> Floats:
+    """The share of records in the cells before each, one number more than cells. Within a bin the density is linear."""
+    total, places = counts.sum(), np.arange(cells + 1)
+    if total <= 0:
+        return places / cells
+    widths = np.diff(edges).astype(np.float64)
+    before = np.concatenate([[0.0], np.cumsum(counts) / total])
+    found = np.interp(places, edges, before)
+    if counts.size > 2:
+        density, middle = counts / total / widths, (edges[1:] + edges[:-1]) / 2
+        slopes = np.diff(density) / np.diff(middle)
+        least = np.where(np.abs(slopes[:-1]) < np.abs(slopes[1:]), slopes[:-1], slopes[1:])
+        slope = np.concatenate([[0.0], np.where(slopes[:-1] * slopes[1:] > 0, least, 0.0), [0.0]])
+        slope = np.clip(slope, -2 * density / widths, 2 * density / widths)
+        at = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, counts.size - 1)
+        inside = places - edges[at]
+        found = found - slope[at] / 2 * inside * (widths[at] - inside)
+    found = np.maximum.accumulate(np.clip(found, 0.0, 1.0))
+    found[-1] = 1.0
+    return found
+
+
+# The posterior. Log densities are a hidden chain with an empty state, under five priors that are averaged by their evidence.
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The states by bin: expected numbers of records (the first state is empty), and their likelihoods."""
+
+    log_step: float
+    means: Floats
+    likelihood: Floats
+
+    @classmethod
+    def of(cls, seen: Floats, widths: Floats, noise: Geometric | DiscreteGaussian) -> _Chain:
+        sd = math.sqrt(noise.variance)
+        scale = sd / math.sqrt(2)
+        total = max(float(seen.sum()), 3 * scale, 4.0)
+        top = float(np.log((np.maximum(seen, 0) + 4 * scale + 2) / widths).max())
+        low = math.log(min(0.15 * scale, 0.3 * total / seen.size) / float(widths.max()))
+        step = max(STEP, (top - low) / STEPS)
+        grid = np.arange(low, top + step, step)
+        means = np.concatenate([np.zeros((seen.size, 1)), np.exp(grid)[None, :] * widths[:, None]], axis=1)
+        log_p = _log_likelihood(seen[:, None], means, noise)
+        far = means > 3 * (np.maximum(seen, 0)[:, None] + 15 * scale + 10)
+        log_p = np.where(far, -1e6, log_p)
+        return cls(step, means, np.exp(log_p - log_p.max(axis=1, keepdims=True)))
+
+    def moves(self, prior: tuple[float, float, float]) -> tuple[Floats, Floats]:
+        """The law of a first state, and of each state after every other."""
+        scale, jump, empties = prior
+        size = self.means.shape[1] - 1
+        anywhere = np.concatenate([[EMPTY], np.full(size, (1 - EMPTY) / size)])
+        place = np.arange(size)
+        near = np.exp(-np.abs(place[:, None] - place[None, :]) * self.log_step / scale)
+        near /= near.sum(axis=1, keepdims=True)
+        moves = np.zeros((size + 1, size + 1))
+        moves[1:, 1:] = (1 - jump - empties) * near
+        moves[1:, 0] = empties
+        moves[1:] += jump * anywhere
+        moves[0] = (1 - STAY) * anywhere
+        moves[0, 0] += STAY
+        return anywhere, moves
+
+    def forward(self, prior: tuple[float, float, float]) -> tuple[float, Floats, Floats]:
+        """The log evidence, the law of each state given the bins up to it, and the moves."""
+        message, moves = self.moves(prior)
+        found, evidence = np.empty_like(self.means), 0.0
+        for b, likelihood in enumerate(self.likelihood):
+            message = message * likelihood
+            total = max(float(message.sum()), 1e-300)
+            evidence += math.log(total)
+            found[b] = message / total
+            message = found[b] @ moves
+        return evidence, found, moves
+
+    def backward(self, law: Floats, moves: Floats, size: int, stream: PublicStream) -> Floats:
+        """So many paths, drawn from the last bin to the first: their means by bin and path."""
+        places = np.empty((len(law), size), np.int64)
+        to = np.ascontiguousarray(moves.T)
+        for b in range(len(law) - 1, -1, -1):
+            weight = np.cumsum(law[b] * to[places[b + 1]] if b < len(law) - 1 else law[[b] * size], axis=1)
+            drawn = stream.random(size) * weight[:, -1]
+            places[b] = np.minimum(np.sum(weight < drawn[:, None], axis=1), law.shape[1] - 1)
+        return np.take_along_axis(self.means, places, axis=1)
+
+
+def _posterior(
+    seen: Floats,
+    widths: Floats,
+    tree: SumTree | None,
+    noise: Geometric | DiscreteGaussian,
+    stream: PublicStream,
+) -> Floats:
+    """The mean number of records of each bin, given noisy bins and sums: paths of the chain, moved towards the sums."""
+    bins = widths.size
+    chain = _Chain.of(seen[:bins], widths, noise)
+    found = [chain.forward(prior) for prior in PRIORS]
+    weight = np.exp(
+        np.array([evidence for evidence, _, _ in found]) - max(evidence for evidence, _, _ in found)
+    )
+    upto = np.rint(np.cumsum(weight / weight.sum()) * PATHS).astype(int)
+    sizes = np.diff(upto, prepend=0)
+    drawn = [
+        chain.backward(law, moves, int(size), stream)
+        for (_, law, moves), size in zip(found, sizes, strict=True)
+        if size
+    ]
+    means = np.concatenate(drawn, axis=1)
+    gain = means / (means + noise.variance)
+    spread = np.sqrt(means * (1 - gain)) * stream.standard_normal(means.shape)
+    counts = np.maximum(means + gain * (seen[:bins, None] - means) + spread, 0.0)
+    if tree is not None:
+        _condition(counts, seen, tree, noise.variance, stream)
+    return np.maximum(counts.mean(axis=1), 0.0)
+
+
+def _condition(counts: Floats, seen: Floats, tree: SumTree, variance: float, stream: PublicStream) -> None:
+    """Move the drawn counts towards each noisy sum, by how they vary with it (an ensemble Kalman filter)."""
+    first, width = tree.lengths[0], 1
+    for length in tree.lengths[1:]:
+        width *= tree.branching
+        for place in range(length):
+            rows = slice(place * width, min((place + 1) * width, tree.lengths[0]))
+            sums = counts[rows].sum(axis=0)
+            apart = sums - sums.mean()
+            gain = (counts[rows] * apart).mean(axis=1) / (float(np.mean(apart**2)) + variance + 1e-9)
+            wanted = seen[first + place] + math.sqrt(variance) * stream.standard_normal(sums.size)
+            counts[rows] += gain[:, None] * (wanted - sums)
+        first += length
+
+
+def _log_likelihood(seen: Floats, means: Floats, noise: Geometric | DiscreteGaussian) -> Floats:
+    """How likely a noisy count is where so many records are expected: about normal counts, with the noise."""
+    spread = np.sqrt(means + 0.05)
+    if isinstance(noise, DiscreteGaussian):
+        whole = spread**2 + noise.variance
+        return -((seen - means) ** 2) / (2 * whole) - np.log(whole) / 2
+    rate = math.sqrt(2 / noise.variance)
+    z, steep = (seen - means) / spread, rate * spread
+    both = np.logaddexp(_log_erfcx((steep - z) / math.sqrt(2)), _log_erfcx((steep + z) / math.sqrt(2)))
+    return both - z * z / 2
+
+
+def _log_erfcx(u: Floats) -> Floats:
+    """The logarithm of ``exp(u²)·erfc(u)``, where that is too large as well."""
+    from scipy.special import erfcx
+
+    return np.where(u > -20, np.log(erfcx(np.maximum(u, -20.0))), u * u + math.log(2.0))

@@ -1,0 +1,165 @@
+"""From rows to counts by cell of a public line, at most k rows per privacy unit.
+
+The line is declared before anything is read: cells of one width, of one ratio, whole numbers, or a list of values. All that leaves
+the engine is how many rows there are in each cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from isotone.array_types import Floats, Ints
+from isotone.errors import InputError
+from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
+from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, check_contributions
+from isotone.reading.grids import nearest_mark
+from isotone.reading.sources import Frame, collect, open_source
+
+__all__ = ["CellLine", "LineSource", "Spacing", "count_line"]
+
+Spacing = Literal["even", "log", "integers", "values"]
+USUAL_CELLS, MOST_VALUES = 1 << 16, 1_000
+_CELL, _COUNT = "isotone_cell", "isotone_count"
+
+
+@dataclass(frozen=True)
+class CellLine:
+    """Cells between two limits. Even ones and those of one ratio are (a, b], the first [a, b]; others hold one value each.
+
+    Values beyond a limit are taken for it. Where cells hold a value, a record goes to the nearest.
+
+    >>> CellLine.of(Fraction(0), Fraction(10**6)).cells
+    50000
+    """
+
+    low: Fraction
+    high: Fraction
+    cells: int
+    spacing: Spacing = "even"
+    values: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, low: Fraction, high: Fraction, grid: Any = "even", cells: int | None = None) -> CellLine:
+        """The cells of a grid that is named or listed."""
+        if not low < high:
+            raise InputError(f"bounds must be (low, high) with low below high, not ({low}, {high}).")
+        if isinstance(grid, tuple):
+            return cls._listed(low, high, grid)
+        if grid == "integers":
+            if low.denominator != 1 or high.denominator != 1:
+                raise InputError(f"grid = 'integers' needs whole bounds, not ({low}, {high}).")
+            return cls(low, high, int(high - low) + 1, "integers")
+        if grid == "log" and low <= 0:
+            raise InputError(f"grid = 'log' needs a low end above 0, not {low}.")
+        if not float(high) - float(low) >= 2.0**-30 * max(abs(float(low)), abs(float(high))):
+            raise InputError(
+                f"bounds=({low}, {high}) are too near to each other: subtract a public number first."
+            )
+        usual = USUAL_CELLS if grid == "log" else _even_cells(low, high)
+        return cls(low, high, usual if cells is None else cells, grid)
+
+    @classmethod
+    def _listed(cls, low: Fraction, high: Fraction, values: tuple[Fraction, ...]) -> CellLine:
+        listed = [float(value) for value in values]
+        if not 2 <= len(listed) <= MOST_VALUES:
+            raise InputError(f"grid must list 2 to {MOST_VALUES:,} values, not {len(listed):,}.")
+        if sorted(set(listed)) != listed or listed[0] < low or listed[-1] > high:
+            raise InputError("The values of grid must rise, differ from each other, and lie in bounds.")
+        return cls(low, high, len(listed), "values", tuple(listed))
+
+    @property
+    def single(self) -> bool:
+        """Whether a cell holds one value."""
+        return self.spacing in ("integers", "values")
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """The lower and the upper end of each cell. They are the same where it holds one value."""
+        low, high = float(self.low), float(self.high)
+        if self.spacing == "values":
+            return np.array(self.values), np.array(self.values)
+        if self.spacing == "integers":
+            values = low + np.arange(self.cells, dtype=np.float64)
+            return values, values
+        share = np.arange(self.cells + 1) / self.cells
+        edges = low * (high / low) ** share if self.spacing == "log" else low * (1 - share) + high * share
+        edges[0], edges[-1] = low, high
+        return edges[:-1], edges[1:]
+
+    def place(self, value: nw.Expr) -> nw.Expr:
+        """The cell of each number. Null stays null."""
+        low, high, last = float(self.low), float(self.high), self.cells - 1
+        if self.spacing == "values":
+            return nearest_mark(value, self.values)
+        if self.spacing == "integers":
+            return whole_steps(value, low, high, last, 0.5).clip(0, last)
+        # counted from above, so that a value at an end is in the cell below
+        if self.spacing == "log":
+            value, low, high = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
+        return (last - whole_steps(value * -1.0, -high, -low, self.cells)).clip(0, last)
+
+
+def _even_cells(low: Fraction, high: Fraction) -> int:
+    """The most cells up to 65,536 whose width is 1, 2 or 5 times a power of ten, of which both limits are multiples."""
+    width = high - low
+    power = Fraction(10) ** (len(str(int(width / USUAL_CELLS))) - 1)
+    while power * 1000 > width / USUAL_CELLS:
+        power /= 10
+    for _ in range(9):
+        for step in (power, 2 * power, 5 * power):
+            if width / step <= USUAL_CELLS and (width / step).denominator == (low / step).denominator == 1:
+                return int(width / step)
+        power *= 10
+    return USUAL_CELLS
+
+
+@dataclass(frozen=True)
+class LineSource(RowsOfUnits):
+    """A column of numbers, the public line they are put on, and the public groups of rows if there are any.
+
+    Rows without a number are left out, and so are those of no group. Of a unit with more than ``contributions`` rows, in all
+    groups together, that many count, chosen with equal probability.
+    """
+
+    data: Any
+    column: str
+    line: CellLine
+    groups: Groups | None = None
+    unit: UnitKey = None
+    contributions: int = 1
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            object.__setattr__(self, "contributions", check_contributions(self.contributions, self.unit))
+
+    def open(self) -> Frame:
+        """The columns that are needed, lazily."""
+        groups = [] if self.groups is None else self.groups.columns
+        return open_source(self.data, {"number": [self.column], "group": groups, "unit": self.unit_columns})
+
+
+def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> Ints:
+    """Rows by group, status and cell; there is one status.
+
+    ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
+    """
+    groups = source.groups
+    keys = source.unit_keys() | ({} if groups is None else groups.keys())
+    rows = read_numbers(frame, {_CELL: ColumnRule(_place, source.column, (source.line,))}, keys)
+    rows = rows.filter(~nw.col(_CELL).is_null())
+    names = [_CELL] if groups is None else [GROUP, _CELL]
+    rows = rows if groups is None else groups.placed(rows)
+    found = collect(source.bounded(rows, names, salt).group_by(*names).agg(nw.len().alias(_COUNT)))
+    counts = np.zeros((1 if groups is None else groups.size, 1, source.line.cells), np.int64)
+    cell = np.array(found[_CELL], dtype=np.intp)
+    group = 0 if groups is None else np.array(found[GROUP], dtype=np.intp)
+    counts[group, 0, cell] = np.array(found[_COUNT], dtype=np.int64)
+    return counts
+
+
+def _place(number: str, _: Any, line: CellLine) -> nw.Expr:
+    return line.place(nw.col(number))

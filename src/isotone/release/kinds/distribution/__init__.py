@@ -1,0 +1,1 @@
+"""Distributions of a number: all quantiles and shares, with a band, from one charge."""

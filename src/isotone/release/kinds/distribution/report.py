@@ -1,0 +1,117 @@
+"""The report of a distribution."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone.release.kinds.page import INK, SOFT, Page
+from isotone.svg import charts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from isotone.release.result import Release
+
+__all__ = ["DistributionPage"]
+
+_SHARE = "share at or below"
+_BANDS = {
+    "records": "the share of these records at or below each end lies inside, at all ends at once. It allows for the noise alone: it says nothing "
+    "about people who were not asked.",
+    "population": "the share of the population at or below each end lies inside, at all ends at once, if the records are independent draws "
+    "from it, one for each of those protected. It allows for the noise and for the sample being a sample.",
+}
+_SHOWN = 4
+"""Pictures have so many groups; the table has all."""
+
+
+class DistributionPage(Page):
+    """The distribution function."""
+
+    lead: ClassVar[str] = "How a number is distributed: the share of records at or below each value."
+    few_rows: ClassVar[int | None] = 21
+
+    def caption(self, release: Release, level: str) -> str:
+        """The line and its band."""
+        kind = _said(release)["band"]
+        words = "The share of records at or below each value, as estimated from the noisy counts."
+        return words if kind == "none" else f"{words} Shaded: {level} band for the {kind}."
+
+    def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
+        """The columns, with the name of the number."""
+        names = {"x": f"{_said(release)['column']} up to", "value": "share"}
+        return {names.get(name, name): column for name, column in release.columns.items()}
+
+    def accuracy(self, release: Release, level: str) -> list[str]:
+        """What the band means, and how exactly values are known."""
+        band = _said(release)["band"]
+        lines = [
+            "Rows are the ends of bins that were found privately: narrow where there are many records. Between two of them the line is an "
+            "estimate, and the share lies between the lower end before and the upper end after."
+        ]
+        if band != "none":
+            lines.append(f"With a probability of at least {level}, in each group for itself, {_BANDS[band]}")
+        return lines
+
+    def rules(self, release: Release) -> list[str]:
+        """Limits, missing values, and what shares are of."""
+        said = _said(release)
+        low, high = said["bounds"]
+        lines = [
+            f"Values below {low} or above {high} count as {low} or {high}, so all statements are about values moved there. Rows without a number are "
+            "left out: shares are of the records that have one."
+        ]
+        if said["by"] is not None:
+            lines.append(f"Rows whose {next(iter(said['by']))} is not listed are left out.")
+        return lines
+
+    def draw(self, release: Release, ax: Axes) -> None:
+        """The line of each group, and the band of one."""
+        parts = _parts(release)
+        for place, (name, (xs, ys, band)) in enumerate(parts.items()):
+            colour = INK if len(parts) == 1 else f"C{place}"
+            if band is not None:
+                ax.fill_between(xs, *band, color=SOFT if len(parts) == 1 else colour, alpha=0.35, linewidth=0)
+            ax.plot(xs, ys, color=colour, linewidth=2, label=name)
+        ax.set_xlabel(str(_said(release)["column"]))
+        ax.set_ylabel(_SHARE)
+        ax.set_ylim(0, 1)
+        if _said(release)["grid"] == "log":
+            ax.set_xscale("log")
+        if len(parts) > 1:
+            ax.legend(frameon=False)
+        ax.grid(alpha=0.3)
+
+    def svg(self, release: Release) -> str:
+        """The same picture."""
+        parts = list(_parts(release).items())
+        labels = str(_said(release)["column"]), _SHARE
+        if len(parts) == 1:
+            xs, ys, band = parts[0][1]
+            return charts.curve(xs, ys, (0.0, 1.0), labels, band)
+        return charts.curves([(name, xs, ys, band) for name, (xs, ys, band) in parts], (0.0, 1.0), labels)
+
+
+def _said(release: Release) -> dict[str, Any]:
+    return release.manifest["description"]
+
+
+def _parts(
+    release: Release,
+) -> dict[str, tuple[list[float], list[float], tuple[list[float], list[float]] | None]]:
+    """Corners of the line and of the band by group, from the low end of the grid on."""
+    columns, said = release.columns, _said(release)
+    groups = columns.get("group", ("",) * len(columns["x"]))
+    start = float(Fraction(said["bounds"][0]))
+    names = list(dict.fromkeys(groups))[:_SHOWN]
+    found: dict[str, Any] = {}
+    for name in names:
+        rows = [at for at, group in enumerate(groups) if group == name]
+        xs, ys = ([float(columns[column][at]) for at in rows] for column in ("x", "value"))
+        band = None
+        if "low" in columns:
+            low, high = ([float(columns[column][at]) for at in rows] for column in ("low", "high"))
+            band = ([0.0, *low], [high[0], *high])
+        found[str(name)] = ([min(start, xs[0]), *xs], [0.0, *ys], band)
+    return found
