@@ -60,11 +60,14 @@ TESTED: dict[str, str] = {
     "upper": "tests/unit/counts/test_law.py::test_the_rank_is_the_least_that_is_false_once_in_a_million",
     "upper_draw": "tests/unit/counts/test_law.py::test_the_rank_is_the_least_that_is_false_once_in_a_million",
     "require_known": "tests/unit/counts/test_law.py::test_a_confidence_that_no_draw_can_show_is_refused",
+    "band_for_records": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_records_holds_as_often_as_stated",
+    "band_for_population": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_population_holds_as_often_as_stated",
+    "checked": "tests/unit/distribution/test_line_bands.py::test_a_confidence_that_draws_cannot_tell_is_refused",
     "epsilon_for": "tests/unit/counts/test_plan.py",
     "rho_for": "tests/unit/counts/test_plan.py",
 }
 """What states a confidence, and where its coverage, or the bound that it is made of, is tested."""
-PACKAGES = ("counts", "linear", "inference", "curves", "tables")
+PACKAGES = ("counts", "linear", "inference", "curves", "tables", "distribution")
 
 
 def stating() -> set[str]:

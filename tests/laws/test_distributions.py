@@ -234,6 +234,18 @@ def test_constants_and_steps_are_rounded_to_the_safe_side() -> None:
         assert step == 1 or step - 1 < float(scale) * math.log(2)
 
 
+@pytest.mark.parametrize("contributions", [1, 3])
+def test_a_replaced_record_is_an_added_and_a_removed_one(contributions) -> None:
+    """The worst of Theorem 1 in one direction and a whole step in the other, for each record of the unit."""
+    for neighbours in ("add-remove", "replace"):
+        unit, epsilon = Unit(contributions, neighbours), Fraction(1, 5)
+        for several in (False, True):
+            partition = Partition.pure(epsilon, unit, several=several)
+            removed = 1 / float(partition.scale) if neighbours == "replace" else 0.0
+            lost = contributions * (deepest(partition, top=int(20 * partition.scale)) + removed)
+            assert (0.6 if several and removed else 0.9) * float(epsilon) < lost <= float(epsilon)
+
+
 def test_losses_lie_in_one_interval_which_is_what_zcdp_needs() -> None:
     """Both ends of the interval over all outputs, for one record more, and its length against √(8ρ)."""
     with tiny():

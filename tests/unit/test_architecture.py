@@ -213,7 +213,7 @@ def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None
     assert list(switches("a = guarantee.neighbours == 'replace'", NEIGHBOURS))
 
 
-DESCRIBED = {"Answers", "Curve", "Unit"}
+DESCRIBED = {"Answers", "Curve", "Distribution", "Unit"}
 """What people describe has the name of what it becomes: a unit with its neighbours, the words of an answer, a fitted curve."""
 
 

@@ -20,7 +20,7 @@ from isotone.linear.least_squares import SumTree
 from isotone.noise.public_stream import public_stream
 from isotone.privacy.checks import confidence_level
 
-__all__ = ["MOST_CONFIDENT", "Band", "TotalsLaw", "population_band", "records_band"]
+__all__ = ["MOST_CONFIDENT", "ShareBand", "TotalsLaw", "band_for_population", "band_for_records"]
 
 DRAWS = 999
 MOST_CONFIDENT = 0.99
@@ -31,7 +31,7 @@ _LEAST_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class ShareBand:
     """What the share below the edge of each bin is between, for all edges at once, with a bound for the number of records."""
 
     low: Floats
@@ -39,7 +39,7 @@ class Band:
     records: float
 
     @classmethod
-    def unknown(cls, bins: int) -> Band:
+    def unknown(cls, bins: int) -> ShareBand:
         """Nothing is known but both ends."""
         low, high = np.zeros(bins + 1), np.ones(bins + 1)
         high[0], low[-1] = 0.0, 1.0
@@ -102,16 +102,16 @@ def checked(confidence: float) -> float:
     return 1 - level
 
 
-def records_band(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float) -> Band:
+def band_for_records(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float) -> ShareBand:
     """A band for the shares of these records, whatever they are and however many."""
     outside = checked(confidence)
     if line.bins < 2:
-        return Band.unknown(line.bins)
+        return ShareBand.unknown(line.bins)
     law = TotalsLaw.of(mechanism, line)
     return shares_band(law, law.totals.sum(axis=0), law.draws.sum(axis=1), outside)
 
 
-def population_band(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float) -> Band:
+def band_for_population(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float) -> ShareBand:
     """A band for the distribution that the records were drawn from, independently of each other.
 
     Half of what may go wrong is for the noise, and half for the sample (Dvoretzky, Kiefer and Wolfowitz; Massart 1990).
@@ -122,16 +122,16 @@ def population_band(mechanism: DistributionMechanism, line: MeasuredLine, confid
             "Ask for that of the records."
         )
     outside = checked(confidence)
-    band = records_band(mechanism, line, 1 - outside / 2)
+    band = band_for_records(mechanism, line, 1 - outside / 2)
     if band.records < 1:
-        return Band.unknown(line.bins)
+        return ShareBand.unknown(line.bins)
     away = math.sqrt(math.log(4 / outside) / (2 * band.records))
     low, high = np.maximum(band.low - away, 0.0), np.minimum(band.high + away, 1.0)
     low[-1], high[0] = 1.0, 0.0
-    return Band(low, high, band.records)
+    return ShareBand(low, high, band.records)
 
 
-def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -> Band:
+def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -> ShareBand:
     """Bounds of the shares ``C_j/N`` from noisy totals of which the last is that of all records.
 
     First all totals are bounded, and with them the shares. Then, for every share that is left, how far the noise of a total
@@ -140,7 +140,7 @@ def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -
     bins = totals.size
     known = totals_bounds(law, totals, noise, law.scale, _FIRST * outside)
     if known is None or known[0][-1] < 1:
-        return Band.unknown(bins)
+        return ShareBand.unknown(bins)
     least, most = known
     low, high = np.minimum(least / most[-1], 1.0)[:-1], np.minimum(most / least[-1], 1.0)[:-1]
     # the squared weight of a share f is a − 2bf + cf², about the variance of Z_j − f Z_N
@@ -150,12 +150,12 @@ def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -
     reach = law.upper(_farthest(noise, weight, low, high), (1 - _FIRST) * outside)
     found = _allowed(totals, reach * (1 + 1e-9) + 1e-9, weight, low, high)
     if found is None:
-        return Band.unknown(bins)
+        return ShareBand.unknown(bins)
     low, high = (np.concatenate([[0.0], part, [1.0]]) for part in found)
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
     if np.any(low > high):
-        return Band.unknown(bins)
-    return Band(low, high, float(least[-1]))
+        return ShareBand.unknown(bins)
+    return ShareBand(low, high, float(least[-1]))
 
 
 def totals_bounds(

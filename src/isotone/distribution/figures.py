@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.array_types import Floats, Ints
-from isotone.distribution.band import Band
+from isotone.distribution.band import ShareBand
 
 __all__ = ["LineFigures"]
 
@@ -31,7 +31,7 @@ class LineFigures:
     high: Floats
 
     @classmethod
-    def of(cls, ends: tuple[Floats, Floats], edges: Ints, below: Floats, band: Band) -> LineFigures:
+    def of(cls, ends: tuple[Floats, Floats], edges: Ints, below: Floats, band: ShareBand) -> LineFigures:
         """From a band at the edges of bins. Between two of them a share is at least the lower and at most the upper one's."""
         places = np.arange(ends[0].size + 1)
         before = np.searchsorted(edges, places, side="right") - 1
@@ -60,7 +60,8 @@ class LineFigures:
 
     def quantile(self, level: float) -> Interval:
         """The least value with at least this share of records at it or below, as exactly as cells are wide."""
-        return self._reached(self.below, level, self.stop), *self.quantile_bounds(np.array([level]))[0]
+        low, high = self.quantile_bounds(np.array([level]))[0].tolist()
+        return self._reached(self.below, level, self.stop), low, high
 
     def quantile_bounds(self, levels: Floats) -> Floats:
         """Both ends of the intervals of quantiles, a row each."""

@@ -189,9 +189,9 @@ class DistributionMechanism:
 
     def error(self) -> ExpectedError:
         """What to expect for the public number of records, or about ten thousand, on stated shapes."""
-        from isotone.distribution.plan import plan
+        from isotone.distribution.plan import USUAL, plan
 
-        return plan(self, self.public_n or 10_000)
+        return plan(self, self.public_n or USUAL)
 
     def _measured(self, cells: Ints, draws: Draws) -> tuple[MeasuredLine, ...]:
         records = np.asarray(cells)

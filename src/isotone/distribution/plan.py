@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.distribution.band import records_band
+from isotone.distribution.band import band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.mechanism import LEAST, DistributionMechanism
 from isotone.errors import InputError
@@ -22,6 +22,11 @@ from isotone.privacy.checks import whole_number
 
 __all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan"]
 
+USUAL = 10_000
+_ASK = (
+    "About how many records are there? The error depends on it, and this is for 10,000: give a guess, which is not read from the data "
+    "(plan(…, guess=300), or isotone plan --records 300). "
+)
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 REPETITIONS = 3
 _MOST_RECORDS = 10**9
@@ -69,6 +74,7 @@ class DistributionPlan(Plan[ShapeRow]):
     """What to expect for about ``n`` records, by shape. Distances and widths are shares of the records."""
 
     n: int
+    guessed: bool = True
     method: str = "simulated on stated shapes"
 
     @property
@@ -79,7 +85,8 @@ class DistributionPlan(Plan[ShapeRow]):
     @property
     def remark(self) -> str:
         """What the numbers are, and whether such a release is of any use."""
-        text = (
+        text = "" if self.guessed else _ASK
+        text += (
             "distance: the largest error of a share at or below a value; quantiles: how many records lie between an estimated quantile and the "
             "true one, as a share; band: the mean width of the 95 % band for the records."
         )
@@ -103,13 +110,16 @@ class DistributionPlan(Plan[ShapeRow]):
         return [("shape", *first[1:]), *rest]
 
 
-def plan(mechanism: DistributionMechanism, n: int, repetitions: int = REPETITIONS) -> DistributionPlan:
+def plan(
+    mechanism: DistributionMechanism, n: int, repetitions: int = REPETITIONS, *, guessed: bool = True
+) -> DistributionPlan:
     """What to expect of a mechanism for about ``n`` records, a like share of them in each group.
 
     The simulation is seeded, so the same question has the same answer.
     """
     records = whole_number(n, "the number of records", 1, _MOST_RECORDS)
-    return DistributionPlan(tuple(_row(name, mechanism, records, repetitions) for name in SHAPES), records)
+    rows = tuple(_row(name, mechanism, records, repetitions) for name in SHAPES)
+    return DistributionPlan(rows, records, guessed)
 
 
 def _row(name: str, mechanism: DistributionMechanism, n: int, repetitions: int) -> ShapeRow:
@@ -134,7 +144,7 @@ def _errors(
     estimate = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
     at = np.clip(np.searchsorted(estimate, QUANTILES - 1e-12), 1, mechanism.cells)
     missed = np.maximum(np.maximum(truth[at - 1] - QUANTILES, QUANTILES - truth[at]), 0.0)
-    band = records_band(mechanism, line, 0.95)
+    band = band_for_records(mechanism, line, 0.95)
     inside = (band.high - band.low)[1:-1]
     width = float(inside.mean()) if inside.size else 1.0
     return float(np.abs(estimate - truth)[:-1].max()), float(missed.mean()), width

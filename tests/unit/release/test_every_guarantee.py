@@ -29,6 +29,7 @@ parents = { high = "low" }
     "surface": "[curve]\nx = ['x', 'z']\ny = 'y'\nbounds = [[0, 9], [0, 59]]\ny_range = [0, 1]\nx_grid = 3\nloss = 'absolute'\n",
     "pairs": "[table]\ncategory = 'place'\ncategories = ['c0', 'c1']\ncounts = ['p', 'q']\nkind = 'sort'\nupper = 9\n",
     "counts": "[order]\n" + ORDER,
+    "distribution": "[distribution]\ncolumn = 'z'\nbounds = [0, 59]\nby = { sort = ['p', 'q'] }\n",
     "breakdown": "[order]\nby = { sort = ['p', 'q'] }\nmargins = ['', 'sort']\n" + ORDER,
 }
 GUARANTEES = {"rho": "rho = '1/2'", "delta": "epsilon = 1\ndelta = '1e-6'", "epsilon": "epsilon = 1"}

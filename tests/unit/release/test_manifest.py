@@ -24,6 +24,7 @@ def releases(tmp_path_factory) -> dict[str, iso.Release]:
         "counts": iso.Counts(iso.Poset.chain("ba")),
         "table": iso.Table("g", ["x", "y"], upper=5),
         "curve": iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1)),
+        "distribution": iso.Distribution("a", bounds=(0, 9), by={"g": ["x", "y"]}),
         "series": iso.Series(
             iso.Counts(iso.Poset.chain("ba"), unit=iso.Unit("g", name="record")),
             periods=["2024-01-07", "2024-01-14"],
@@ -134,5 +135,6 @@ def test_the_manifest_says_every_parameter_but_those_that_stand_elsewhere(kind, 
         "counts": ["relaxation"],
         "table": ["categories", "population", "strata"],
         "curve": [],
+        "distribution": [],
         "series": [],
     }

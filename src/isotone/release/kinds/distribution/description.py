@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from isotone.distribution.band import MOST_CONFIDENT, Band, population_band, records_band
+from isotone.distribution.band import MOST_CONFIDENT, ShareBand, band_for_population, band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.figures import LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
@@ -245,15 +245,10 @@ class Distribution(Description):
 
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Errors to expect for about ``guess`` records, by stated shapes."""
-        from isotone.distribution.plan import plan
+        from isotone.distribution.plan import USUAL, plan
 
         size = guess or self.public_n
-        if size is None:
-            raise InputError(
-                "About how many records are there? The error of a distribution depends on it: give a guess, which is not read from the data "
-                "(plan(…, guess=10_000), or isotone plan --records 10000)."
-            )
-        return plan(self.mechanism(guarantee), size)
+        return plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
 
     def attacked(
         self, mechanism: DistributionMechanism, guarantee: Guarantee, trials: int, progress: Progress
@@ -265,12 +260,11 @@ class Distribution(Description):
         small = replace_cells(mechanism)
         units = mechanism.unit.changes
         first = np.zeros((small.groups, small.statuses, small.cells), np.int64)
-        first[0, 0, 5] = second_count = 3
+        first[0, 0, 5] = 3
         second = first.copy()
         second[0, 0, 5] += units
         if mechanism.unit.adjacency.exchanges:
             first[0, 0, 12] += units
-        del second_count
 
         def release(cells: Any) -> Any:
             line = small.release(cells)[0]
@@ -296,11 +290,11 @@ def replace_cells(mechanism: DistributionMechanism, cells: int = 32) -> Distribu
     return DistributionMechanism(**{**given, "cells": min(cells, mechanism.cells)})
 
 
-def band_of(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str) -> Band:
+def band_of(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str) -> ShareBand:
     """The band that is asked for. None is one from 0 to 1."""
     if band == "none":
-        return Band.unknown(line.bins)
-    return (population_band if band == "population" else records_band)(mechanism, line, confidence)
+        return ShareBand.unknown(line.bins)
+    return (band_for_population if band == "population" else band_for_records)(mechanism, line, confidence)
 
 
 def line_columns(

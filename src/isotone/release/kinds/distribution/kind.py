@@ -160,7 +160,8 @@ def _level_of(what: Any) -> Any:
 
 
 def _estimate(found: Any, confidence: float, about: Any) -> Estimate:
-    return Estimate(found[0], found[1], found[2], confidence, about=about)
+    value, low, high = (float(x) for x in found)
+    return Estimate(value, low, high, confidence, about=about)
 
 
 def _less(other: Estimate, one: Estimate, confidence: float) -> Estimate:

@@ -1,0 +1,194 @@
+"""Bands of a distribution: what they are made of by brute force, how often they hold, and what happens at their limits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from tests.support.chisquare import FALSE_ALARM
+
+from isotone.distribution import DistributionMechanism, MeasuredLine
+from isotone.distribution.band import (
+    DRAWS,
+    ShareBand,
+    TotalsLaw,
+    _allowed,
+    _farthest,
+    band_for_population,
+    band_for_records,
+    checked,
+    totals_bounds,
+)
+from isotone.distribution.estimate import running_totals
+from isotone.errors import InputError
+
+RNG = np.random.default_rng(5)
+CELLS = 64
+TRUTHS = {
+    "a heap": np.bincount([40] * 300, minlength=CELLS),
+    "even": np.full(CELLS, 16),
+    "two ends": np.bincount([0] * 90 + [CELLS - 1] * 400, minlength=CELLS),
+    "few": np.bincount([7, 9, 60, 61, 62], minlength=CELLS),
+}
+RUNS = 150
+
+
+def measured(mechanism: DistributionMechanism, cells: Any, rng: Any) -> MeasuredLine:
+    return mechanism.simulate(np.asarray(cells).reshape(1, mechanism.statuses, -1), rng)[0]
+
+
+def inside(band: ShareBand, line: MeasuredLine, cells: Any) -> bool:
+    shares = np.concatenate([[0], np.cumsum(cells)])[line.edges] / max(cells.sum(), 1)
+    return bool(np.all((band.low <= shares + 1e-12) & (shares <= band.high + 1e-12)))
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "1/4"}], ids=["pure", "zcdp"])
+@pytest.mark.parametrize("name", TRUTHS)
+def test_the_band_for_the_records_holds_as_often_as_stated(name, budget) -> None:
+    mechanism = DistributionMechanism(CELLS, **budget)
+    cells, rng, hits, narrow = TRUTHS[name], np.random.default_rng(3), 0, 0
+    for _ in range(RUNS):
+        line = measured(mechanism, cells, rng)
+        band = band_for_records(mechanism, line, 0.8)
+        hits += inside(band, line, cells)
+        middle, away = (band.low + band.high) / 2, (band.high - band.low) / 6
+        narrow += inside(ShareBand(middle - away, middle + away, 0.0), line, cells)
+    assert binom.cdf(hits, RUNS, 0.8) > FALSE_ALARM
+    if name != "few":  # where the band says something, a third of it is not enough
+        assert binom.cdf(narrow, RUNS, 0.8) < FALSE_ALARM
+
+
+def test_the_band_for_the_population_holds_as_often_as_stated() -> None:
+    """Samples of a law are drawn anew each time. Half of the band is not enough."""
+    mechanism, rng = DistributionMechanism(CELLS, epsilon=2), np.random.default_rng(4)
+    law = np.exp(-np.arange(CELLS) / 8)
+    law /= law.sum()
+    hits, narrow, runs = 0, 0, 200
+    for _ in range(runs):
+        line = measured(mechanism, rng.multinomial(400, law), rng)
+        band = band_for_population(mechanism, line, 0.8)
+        shares = np.concatenate([[0.0], np.cumsum(law)])[line.edges]
+        hits += bool(np.all((band.low <= shares + 1e-9) & (shares <= band.high + 1e-9)))
+        low, high = 0.65 * band.low + 0.35 * band.high, 0.35 * band.low + 0.65 * band.high
+        narrow += bool(np.all((low <= shares) & (shares <= high))[()])
+    assert binom.cdf(hits, runs, 0.8) > FALSE_ALARM
+    assert binom.cdf(narrow, runs, 0.8) < FALSE_ALARM
+
+
+def test_records_of_one_unit_are_no_sample_of_a_population() -> None:
+    mechanism = DistributionMechanism(CELLS, epsilon=1, contributions=2)
+    line = measured(mechanism, TRUTHS["even"], np.random.default_rng(0))
+    with pytest.raises(InputError, match="several records"):
+        band_for_population(mechanism, line, 0.9)
+
+
+@pytest.mark.parametrize("confidence", [0.995, 0.9999])
+def test_a_confidence_that_draws_cannot_tell_is_refused(confidence) -> None:
+    with pytest.raises(InputError, match=r"0\.99 at most"):
+        checked(confidence)
+    assert checked(0.95) == pytest.approx(0.05)
+    assert math.ceil((1 - 0.1 * checked(0.99)) * (DRAWS + 1)) <= DRAWS
+
+
+def test_a_rank_among_fresh_draws_is_passed_as_seldom_as_stated() -> None:
+    """Exchangeable numbers, with ties: the statistic that is left out is above the bound in few of the cases."""
+    rng, outside = np.random.default_rng(1), 0.1
+    for draw in (lambda: rng.standard_normal(100), lambda: rng.integers(0, 4, 100).astype(float)):
+        passed = 0
+        for _ in range(2000):
+            statistic = draw()
+            law = TotalsLaw(*(np.zeros((99, 1, 1)) for _ in range(4)))
+            passed += statistic[0] > law.upper(statistic[1:], outside)
+        assert binom.sf(passed - 1, 2000, outside) > FALSE_ALARM
+
+
+def test_the_farthest_share_is_found_between_all_shares() -> None:
+    noise = RNG.laplace(size=(40, 6)).cumsum(axis=1)
+    low = np.array([0.0, 0.2, 0.3, 0.3, 0.9])
+    high = np.array([0.5, 0.2, 0.8, 1.0, 1.0])
+    front = np.arange(1.0, 6.0)
+    weight = front + 0.05, front, front + front[::-1]
+    found = _farthest(noise, weight, low, high)
+    best = np.zeros(40)
+    for part in np.linspace(0, 1, 4001):
+        f = low + part * (high - low)
+        spread = np.sqrt(weight[0] - 2 * weight[1] * f + weight[2] * f**2)
+        best = np.maximum(best, (np.abs(noise[:, :-1] - f * noise[:, -1:]) / spread).max(axis=1))
+    assert np.all(found >= best - 1e-12)
+    np.testing.assert_allclose(found, best, rtol=1e-4)
+
+
+def test_allowed_shares_are_those_that_a_walk_over_all_finds() -> None:
+    rng = np.random.default_rng(2)
+    for reach in (0.4, 1.3, 8.0):
+        totals = np.sort(rng.integers(0, 90, 5)).astype(float)
+        totals[-1] = max(totals[-1], 20.0)
+        front = np.arange(1.0, 5.0)
+        weight = front + 0.05, front, front + front[::-1]
+        low, high = np.zeros(4), np.ones(4)
+        shares = np.linspace(0, 1, 20_001)[:, None]
+        spread = np.sqrt(weight[0] - 2 * weight[1] * shares + weight[2] * shares**2)
+        fits = np.abs(totals[:-1] - shares * totals[-1]) <= reach * spread
+        found = _allowed(totals, reach, weight, low, high)
+        if found is None:
+            assert not fits.any(axis=0).all()
+            continue
+        for place in range(4):
+            held = shares[fits[:, place], 0]
+            assert found[0][place] <= held.min() + 1e-9
+            assert found[1][place] >= held.max() - 1e-9
+
+
+def test_a_band_about_nothing_or_one_bin_or_a_contradiction_is_from_0_to_1() -> None:
+    mechanism = DistributionMechanism(CELLS, epsilon=1)
+    one = MeasuredLine(np.array([0, CELLS]), np.array([[5]]), 5, 1)
+    none = MeasuredLine(np.array([0, 32, CELLS]), np.array([[-40, -30]]), -3, 1)
+    odd = MeasuredLine(np.array([0, 16, 32, CELLS]), np.array([[500, -900, 700]]), 3, 1)
+    for line in (one, none, odd):
+        for make in (band_for_records, band_for_population):
+            band = make(mechanism, line, 0.9)
+            assert np.all(band.low[:-1] == 0)
+            assert np.all(band.high[1:] == 1)
+
+
+def test_bounds_of_totals_are_whole_numbers_that_do_not_fall() -> None:
+    law = TotalsLaw(*(np.zeros((99, 1, 3)) for _ in range(4)))
+    noise = RNG.integers(-3, 4, (99, 3)).astype(float)
+    found = totals_bounds(law, np.array([4.0, 3.0, 9.0]), noise, np.ones(3), 0.1)
+    assert found is not None
+    assert all(np.all(end == np.rint(end)) and np.all(np.diff(end) >= 0) for end in found)
+    assert totals_bounds(law, np.array([9.0, -30.0, 4.0]), noise, np.ones(3), 0.1) is None
+
+
+def test_only_decisions_and_noisy_counts_are_in_what_is_released() -> None:
+    """Noisy numbers of the partition are not kept, and the band is a function of what is published."""
+    assert [field.name for field in fields(MeasuredLine)] == ["edges", "counts", "number", "seed"]
+    mechanism = DistributionMechanism(CELLS, epsilon=1)
+    line = mechanism.release(TRUTHS["even"].reshape(1, 1, -1))[0]
+    again = MeasuredLine(line.edges.copy(), line.counts.copy(), line.number, line.seed)
+    first, second = (band_for_records(mechanism, each, 0.9) for each in (line, again))
+    np.testing.assert_array_equal(first.low, second.low)
+    other = MeasuredLine(line.edges, line.counts, line.number, line.seed + 1)
+    assert not np.array_equal(TotalsLaw.of(mechanism, line).draws, TotalsLaw.of(mechanism, other).draws)
+
+
+def test_fresh_draws_have_the_law_of_the_noise_that_was_added() -> None:
+    """Whole numbers, as many as there are counts, with the variance of the rounds that were made."""
+    for budget in ({"epsilon": 1}, {"rho": Fraction(1, 4)}):
+        mechanism = DistributionMechanism(CELLS, public_n=2_000_000, **budget)
+        line = mechanism.release(TRUTHS["even"].reshape(1, 1, -1))[0]
+        rule = mechanism.rule(line.number)
+        noise = mechanism.counts_noise(rule, line.bins)
+        tree = rule.tree(line.bins)
+        assert tree is not None
+        law = TotalsLaw.of(mechanism, line, 4_000)
+        variance = tree.variances * noise.variance
+        np.testing.assert_allclose(law.draws[:, 0].var(axis=0), variance, rtol=0.2)
+        np.testing.assert_allclose(law.scale, np.sqrt(variance))
+        whole = np.asarray(line.counts, float)
+        np.testing.assert_allclose(law.totals, running_totals(whole, line.bins, tree))

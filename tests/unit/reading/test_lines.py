@@ -1,0 +1,115 @@
+"""From rows to cells of a public line: which cell a value falls in, on every kind of grid and engine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from isotone.errors import InputError
+from isotone.reading.contributions import Groups
+from isotone.reading.lines import CellLine, LineSource, count_line
+
+SALT = b"0123456789abcdef"
+
+
+def counted(rows: Any, line: CellLine, **more: Any) -> np.ndarray:
+    source = LineSource(rows, "x", line, **more)
+    return count_line(source, source.open(), SALT)
+
+
+def cells_of(values: list[Any], line: CellLine) -> list[int]:
+    """The cell of each value, one after the other."""
+    found = []
+    for value in values:
+        counts = counted(pd.DataFrame({"x": [value]}), line)[0, 0]
+        found.append(int(np.flatnonzero(counts)[0]) if counts.any() else -1)
+    return found
+
+
+def test_an_even_cell_has_its_upper_end_and_the_first_both() -> None:
+    line = CellLine.of(Fraction(0), Fraction(10), "even", 5)
+    values = [-7, 0, 0.1, 2, 2.0001, 4, 9.99, 10, 1e300, float("inf"), float("-inf"), None, float("nan")]
+    assert cells_of(values, line) == [0, 0, 0, 0, 1, 1, 4, 4, 4, 4, 0, -1, -1]
+    np.testing.assert_allclose(line.ends()[1], [2, 4, 6, 8, 10])
+
+
+def test_round_values_lie_at_the_upper_end_of_a_usual_cell() -> None:
+    """Heaps at round numbers are in the cell that ends there, whatever floats do."""
+    line = CellLine.of(Fraction(0), Fraction(10**6))
+    values = [20 * k for k in (1, 2, 3, 7, 999, 12_345, 49_999, 50_000)]
+    stop = line.ends()[1]
+    assert [stop[cell] for cell in cells_of(values, line)] == values
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cells"),
+    [
+        (0, 10**6, 50_000),
+        (0, 120, 60_000),
+        (-50, 50, 50_000),
+        (0, "1/3", 65_536),
+        (0, 65_536, 65_536),
+        (18, 90, 36_000),
+    ],
+)
+def test_the_usual_number_of_cells_has_round_steps(low, high, cells) -> None:
+    assert CellLine.of(Fraction(low), Fraction(high)).cells == cells
+
+
+def test_other_grids_take_the_nearest_value_or_one_ratio() -> None:
+    whole = CellLine.of(Fraction(1), Fraction(4), "integers")
+    assert cells_of([-3, 1.4, 1.6, 4, 99], whole) == [0, 0, 1, 3, 3]
+    listed = CellLine.of(Fraction(0), Fraction(100), (Fraction(0), Fraction(10), Fraction(100)))
+    assert cells_of([-1, 4.9, 5.1, 54, 56, 1000], listed) == [0, 0, 1, 1, 2, 2]
+    log = CellLine.of(Fraction(1), Fraction(1000), "log", 3)
+    assert cells_of([-5, 0, 1, 9.9, 10.1, 99, 101, 1000, 10**9], log) == [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    np.testing.assert_allclose(log.ends()[1], [10, 100, 1000])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "grid", "message"),
+    [
+        (5, 5, "even", "low below high"),
+        (9, 5, "even", "low below high"),
+        (0, 5, "log", "above 0"),
+        (0, "5/2", "integers", "whole bounds"),
+        (10**12, 10**12 + 1, "even", "too near"),
+        (0, 9, (Fraction(1),), "2 to 1,000 values"),
+        (0, 9, (Fraction(1), Fraction(1)), "must rise"),
+        (0, 9, (Fraction(1), Fraction(10)), "lie in bounds"),
+    ],
+)
+def test_grids_that_mean_nothing_are_refused(low, high, grid, message) -> None:
+    with pytest.raises(InputError, match=message):
+        CellLine.of(Fraction(low), Fraction(high), grid)
+
+
+def test_engines_agree_and_groups_share_the_rows_of_a_unit(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"x": rng.normal(50, 30, 400), "g": rng.choice(["a", "b", "z"], 400), "who": np.arange(400) // 4}
+    )
+    line = CellLine.of(Fraction(0), Fraction(100), "even", 7)
+    groups = Groups((("g", ("a", "b")),))
+    found = counted(frame, line, groups=groups)
+    assert found.shape == (2, 1, 7)
+    assert found.sum() == np.isin(frame.g, ["a", "b"]).sum()
+    pl.from_pandas(frame).write_parquet(tmp_path / "rows.parquet")
+    for other in (pl.from_pandas(frame), duckdb.read_parquet(str(tmp_path / "rows.parquet"))):
+        np.testing.assert_array_equal(counted(other, line, groups=groups), found)
+        log = CellLine.of(Fraction(1), Fraction(100), "log", 50)
+        np.testing.assert_array_equal(counted(other, log), counted(frame, log))
+    for most in (1, 2):
+        of_units = counted(frame, line, groups=groups, unit="who", contributions=most)
+        alone = [
+            counted(frame[frame.who == who], line, groups=groups, unit="who", contributions=most)
+            for who in range(100)
+        ]
+        assert max(one.sum() for one in alone) == most  # over both groups together
+        np.testing.assert_array_equal(sum(alone), of_units)  # one unit changes nothing for others
