@@ -14,7 +14,7 @@ from isotone.array_types import Floats, Ints
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.linear.least_squares import SumTree
 from isotone.linear.noise import DiscreteGaussian, Geometric
-from isotone.noise.public_stream import PublicStream, public_stream
+from isotone.noise.public_stream import public_stream
 from isotone.order.isotonic import pool_adjacent_violators
 
 __all__ = ["bin_counts", "running_totals", "shares_below"]
@@ -123,7 +123,7 @@ class _Chain:
             message = found[b] @ moves
         return evidence, found, moves
 
-    def backward(self, law: Floats, moves: Floats, size: int, stream: PublicStream) -> Floats:
+    def backward(self, law: Floats, moves: Floats, size: int, stream: np.random.Generator) -> Floats:
         """So many paths, drawn from the last bin to the first: their means by bin and path."""
         places = np.empty((len(law), size), np.int64)
         to = np.ascontiguousarray(moves.T)
@@ -139,7 +139,7 @@ def _posterior(
     widths: Floats,
     tree: SumTree | None,
     noise: Geometric | DiscreteGaussian,
-    stream: PublicStream,
+    stream: np.random.Generator,
 ) -> Floats:
     """The mean number of records of each bin, given noisy bins and sums: paths of the chain, moved towards the sums."""
     bins = widths.size
@@ -164,7 +164,9 @@ def _posterior(
     return np.maximum(counts.mean(axis=1), 0.0)
 
 
-def _condition(counts: Floats, seen: Floats, tree: SumTree, variance: float, stream: PublicStream) -> None:
+def _condition(
+    counts: Floats, seen: Floats, tree: SumTree, variance: float, stream: np.random.Generator
+) -> None:
     """Move the drawn counts towards each noisy sum, by how they vary with it (an ensemble Kalman filter)."""
     first, width = tree.lengths[0], 1
     for length in tree.lengths[1:]:

@@ -286,7 +286,7 @@ class Distribution(Description):
 
 def replace_cells(mechanism: DistributionMechanism, cells: int = 32) -> DistributionMechanism:
     """The same mechanism for a shorter line."""
-    given = {name: value for name, value in recipe_of(mechanism).items() if name != "name"}
+    given: dict[str, Any] = {k: v for k, v in recipe_of(mechanism).items() if k != "name"}
     return DistributionMechanism(**{**given, "cells": min(cells, mechanism.cells)})
 
 
