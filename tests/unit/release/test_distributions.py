@@ -15,7 +15,7 @@ from tests.support.forgeries import forged
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release import load_release, load_spec, verify
-from isotone.release.reporting.html_report import report_html
+from isotone.release.report import report_html
 
 RNG = np.random.default_rng(0)
 INCOME = np.round(RNG.lognormal(10, 0.8, 3000))

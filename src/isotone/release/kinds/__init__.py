@@ -22,9 +22,21 @@ __all__ = [
     "kind_of_section",
 ]
 
-_DESCRIPTIONS = {"counts": "Counts", "table": "Table", "curve": "Curve", "distribution": "Distribution", "series": "Series"}
+_DESCRIPTIONS = {
+    "counts": "Counts",
+    "table": "Table",
+    "curve": "Curve",
+    "distribution": "Distribution",
+    "series": "Series",
+}
 """The class that describes each kind, by the name that manifests have for it and that its folder here has."""
-SECTIONS = {"series": "series", "order": "counts", "table": "table", "curve": "curve", "distribution": "distribution"}
+SECTIONS = {
+    "series": "series",
+    "order": "counts",
+    "table": "table",
+    "curve": "curve",
+    "distribution": "distribution",
+}
 """The sections of a spec that ask for a release, each with the kind. The first that is there decides."""
 BESIDE = {"series": "order"}
 """Sections that another one stands beside."""

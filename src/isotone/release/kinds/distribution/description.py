@@ -32,9 +32,7 @@ from isotone.release.description import (
     Size,
     described,
 )
-from isotone.release.kinds.parameters import column_name, public_names, require_writable
-from isotone.release.manifest import Manifest
-from isotone.release.recipes import recipe_of
+from isotone.release.manifest import Manifest, column_name, public_names, recipe_of, require_writable
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -276,7 +274,7 @@ class Distribution(Description):
 
     def findings(self, source: Any) -> list[str]:
         """Values that are missing, no numbers or outside, and groups that are not listed."""
-        from isotone.release.checking.findings import outside, unlisted
+        from isotone.release.check import outside, unlisted
 
         lines = outside(source, [(self.column, cast("Any", self.bounds))])
         for column, values in (self.by or {}).items():

@@ -22,15 +22,13 @@ from isotone.release.kinds.distribution.description import (
     lines_of,
 )
 from isotone.release.kinds.distribution.report import DistributionPage
-from isotone.release.kinds.kind import Kind
-from isotone.release.kinds.reader import Reader
-from isotone.release.manifest import Manifest, guarantee_from
-from isotone.release.recipes import recipe_of
+from isotone.release.kinds.kind import Kind, Reader
+from isotone.release.manifest import Manifest, guarantee_from, recipe_of
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
-    from isotone.release.kinds.page import Page
+    from isotone.release.kinds.kind import Page
     from isotone.release.result import Release
 
 __all__ = ["KIND", "DistributionKind", "DistributionReader"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isotone.release.kinds.page import INK, SOFT, Page
+from isotone.release.kinds.kind import INK, SOFT, Page
 from isotone.svg import charts
 
 if TYPE_CHECKING:
