@@ -23,24 +23,41 @@ def export(
     license: Annotated[_Text, typer.Option(metavar="TEXT", help="Its licence, a name or an address.")] = None,
     url: Annotated[_Text, typer.Option(metavar="TEXT", help="Where it is published.")] = None,
     unit: Annotated[_Text, typer.Option(metavar="TEXT", help="What is protected, in words.")] = None,
+    intended_use: Annotated[_Text, typer.Option(metavar="TEXT", help="What the release is for.")] = None,
+    region: Annotated[_Text, typer.Option(metavar="TEXT", help="The region that the data describes.")] = None,
+    author: Annotated[
+        _Text, typer.Option(metavar="TEXT", help="Who answers for the entry in a registry.")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Describe a release for catalogues (DCAT), data loaders (Croissant) and registries of deployments.
+    """Describe a release for catalogues (DCAT), data loaders (Croissant, CSVW, Frictionless) and registries of deployments.
 
-    Writes dcat.jsonld, croissant.json and deployment.json beside the release. They say nothing of the data and the
-    ledger. With --json they are printed, and nothing is written.
+    The files stand beside the release and say nothing of the data and the ledger. The entry of the public registry of
+    deployments needs words that only you know: publisher, intended_use and region, here or in [output] of the spec. With
+    --json all are printed, and nothing is written.
     """
     from isotone.release import load_release
-    from isotone.release.export import PublisherWords, described
+    from isotone.release.export import REGISTRY, PublisherWords, described, facts_of
     from isotone.release.export import export as write
 
+    words = PublisherWords(publisher, license, url, unit, intended_use, region, author)
+    release = load_release(folder)
     if as_json:
-        typer.echo(json_text(described(load_release(folder), PublisherWords(publisher, license, url, unit))))
+        typer.echo(json_text(described(release, words)))
         return
-    for path in write(folder, to, publisher=publisher, license=license, url=url, unit=unit):
-        if not quiet:
-            out.print(f"Written: {path}", markup=False)
+    written = write(folder, to, **words.given())
+    if quiet:
+        return
+    for path in written:
+        out.print(f"Written: {path}", markup=False)
+    missing = facts_of(release, words).words.missing
+    if missing:
+        out.print(
+            f"Not written: {REGISTRY}, for the public registry of deployments. It asks for {', '.join(missing)}: state "
+            "them in [output] of the spec, or here.",
+            markup=False,
+        )
 
 
 def schema() -> None:

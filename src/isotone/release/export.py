@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from isotone.release.result import Release, load_release, set_time, write_file
 __all__ = [
     "DESCRIPTIONS",
     "FORMATS",
+    "REGISTRY",
     "Facts",
     "PublisherWords",
     "ReleaseColumn",
@@ -37,8 +38,17 @@ __all__ = [
 
 # Descriptions of a release for catalogues and registries, made from a list of what they may say.
 
-DESCRIPTIONS = ("dcat.jsonld", "croissant.json", "deployment.json")
-"""The files that ``isotone export`` writes beside a release."""
+DESCRIPTIONS = (
+    "dcat.jsonld",
+    "croissant.json",
+    "release.csv-metadata.json",
+    "datapackage.json",
+    "deployment.json",
+)
+"""The files that ``isotone export`` always writes beside a release."""
+
+REGISTRY = "registry_entry.yaml"
+"""The entry of a public registry, written if the words that it asks for are given."""
 
 
 # What a description of a release may say. Everything else that a manifest holds stays out of it.
@@ -82,14 +92,21 @@ _MEANINGS = {
 }
 
 
+_STATED = ("publisher", "intended_use", "region", "registry_author")
+"""Words of the publisher that a spec may state, and that are sealed with the release."""
+
+
 @dataclass(frozen=True)
 class PublisherWords:
-    """What the publisher adds in their own words. Nothing here comes from the release."""
+    """What the publisher says in their own words."""
 
     publisher: str | None = None
     license: str | None = None
     url: str | None = None
     unit: str | None = None
+    intended_use: str | None = None
+    region: str | None = None
+    registry_author: str | None = None
 
     def __post_init__(self) -> None:
         for name, text in vars(self).items():
@@ -102,6 +119,11 @@ class PublisherWords:
     def given(self) -> dict[str, str]:
         """The words that were given."""
         return {name: text for name, text in vars(self).items() if text is not None}
+
+    @property
+    def missing(self) -> list[str]:
+        """What a public registry asks for beyond these."""
+        return [name for name in ("publisher", "intended_use", "region") if getattr(self, name) is None]
 
 
 @dataclass(frozen=True)
@@ -124,6 +146,10 @@ class Facts:
     identifier: str
     file_hash: str
     columns: tuple[ReleaseColumn, ...]
+    complete: bool
+    """Whether these are all columns of the file."""
+    continued: bool
+    """Whether further values of the same units are published in it over time."""
     guarantee: Guarantee
     issued: str | None
     unit: str | None
@@ -141,6 +167,9 @@ def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
         raise InputError("The values or the manifest were changed after the release: not exported.")
     kind = kind_named(manifest.kind)
     columns = _unit_columns(manifest)
+    stated = {name: _words(manifest.get(name), columns) for name in _STATED}
+    words = replace(words, **{name: text for name, text in stated.items() if getattr(words, name) is None})
+    described = _described(release, columns)
     rules, recipe = manifest.rows, manifest.mechanism
     return Facts(
         words=words,
@@ -149,7 +178,9 @@ def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
         kind=kind.name,
         identifier=sealed,
         file_hash=digest(release.csv().encode()).removeprefix("sha256:"),
-        columns=_described(release, columns),
+        columns=described,
+        complete=len(described) == len(release.columns),
+        continued=manifest.get("chain") is not None,
         guarantee=release.guarantee,
         issued=_date(manifest.time),
         unit=words.unit or _words(release.guarantee.unit, columns),
@@ -388,8 +419,148 @@ def deployment(facts: Facts) -> dict[str, Any]:
     }
 
 
-FORMATS = dict(zip(DESCRIPTIONS, (dcat, croissant, deployment), strict=True))
-"""What is written, by file name."""
+def csvw(facts: Facts) -> dict[str, Any]:
+    """The columns of the values as CSV on the Web (W3C) describes them."""
+    said: dict[str, Any] = {
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
+        "url": _CSV,
+        "dc:title": facts.title,
+        "dc:description": _description(facts),
+        "dc:identifier": facts.identifier,
+        "schema:creditText": generator(),
+    }
+    for name, key in (("publisher", "dc:publisher"), ("license", "dc:license"), ("url", "schema:url")):
+        if getattr(facts.words, name):
+            said[key] = getattr(facts.words, name)
+    if facts.issued:
+        said["dc:issued"] = facts.issued
+    if facts.complete:  # columns are matched by their place
+        types = {"text": "string", "integer": "integer", "number": "number"}
+        columns = [
+            {
+                "name": re.sub(r"\W", "_", column.name),
+                "titles": column.name,
+                "datatype": types[column.kind],
+                "dc:description": column.meaning,
+            }
+            for column in facts.columns
+        ]
+        said["tableSchema"] = {"columns": columns}
+    return said
+
+
+def frictionless(facts: Facts) -> dict[str, Any]:
+    """The same as a Data Package of Frictionless."""
+    words = facts.words
+    resource: dict[str, Any] = {
+        "name": "release",
+        "path": _CSV,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "hash": f"sha256:{facts.file_hash}",
+    }
+    if facts.complete:
+        types = {"text": "string", "integer": "integer", "number": "number"}
+        fields = [
+            {"name": column.name, "type": types[column.kind], "description": column.meaning}
+            for column in facts.columns
+        ]
+        resource |= {"profile": "tabular-data-resource", "schema": {"fields": fields}}
+    said: dict[str, Any] = {
+        "profile": "data-package",
+        "generator": generator(),
+        "name": _slug(facts),
+        "id": facts.identifier,
+        "title": facts.title,
+        "description": _description(facts),
+        "keywords": [*_KEYWORDS, facts.kind],
+        "resources": [resource],
+    }
+    if words.publisher:
+        said["contributors"] = [{"title": words.publisher, "role": "publisher"}]
+    if words.license:
+        said["licenses"] = [{"path" if "://" in words.license else "name": words.license}]
+    if words.url and "://" in words.url:
+        said["homepage"] = words.url
+    return said
+
+
+def _slug(facts: Facts) -> str:
+    """A short name in plain letters, with some digits of the release's own hash."""
+    plain = re.sub(r"[^a-z0-9]+", "-", facts.title.lower()).strip("-")[:60].strip("-")
+    return f"{plain or facts.kind}-{facts.identifier.removeprefix('sha256:')[:8]}"
+
+
+_VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP", "zcdp": "Zero-concentrated DP"}
+
+
+def registry_entry(facts: Facts) -> dict[str, Any]:
+    """The entry that the public registry of deployments (opendp/deployments-registry-data) asks for, of its second tier.
+
+    The words that only the publisher knows must be there (:attr:`PublisherWords.missing`).
+    """
+    words, guarantee = facts.words, facts.guarantee
+    custom = guarantee.kind == "zcdp" and bool(guarantee.delta)
+    numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
+    loss: dict[str, Any] = {
+        "privacy_parameters": {name: float(value) for name, value in numbers.items() if value},
+        "privacy_unit_details": _ADJACENT[guarantee.neighbours]
+        + (f" A unit has at most {facts.contributions} records." if facts.contributions else ""),
+    }
+    if facts.unit:
+        loss["privacy_unit"] = facts.unit
+    implementation = "isotone; noise from cryptographic bits by exact arithmetic"
+    basic = {
+        "name": facts.title,
+        "data_curators": [words.publisher],
+        "intended_use": words.intended_use,
+        "data_product_type": "Summary statistics",
+        "data_product_region": words.region,
+        "description": _description(facts),
+        "publication_date": facts.issued,
+    }
+    administrative: dict[str, Any] = {
+        "notes": f"{generator()} wrote this from the sealed manifest {facts.identifier}.",
+        "registry_authors": [words.registry_author or words.publisher],
+    }
+    if words.url:
+        administrative["sources"] = words.url
+    return {
+        "url_slug": _slug(facts),
+        "status": "Draft",
+        "tier": 2,
+        "deployment": {
+            "basic": basic,
+            "dp_variant": {
+                "variant_name": "Custom" if custom else _VARIANTS.get(guarantee.kind, "Custom"),
+                "unprotected_quantities": "The number of records, which is stated as public."
+                if facts.population or guarantee.adjacency.exchanges
+                else "None.",
+            },
+            "privacy_loss": loss,
+            "deployment_model": {
+                "model_name": "Central",
+                "release_type": "Many releases" if facts.continued else "One release",
+                "data_source_type": "Dynamic" if facts.continued else "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": {
+                "mechanisms": f"{facts.mechanism} of {implementation}" if facts.mechanism else implementation
+            },
+            "administrative": administrative,
+        },
+    }
+
+
+_ADJACENT = {
+    "add-remove": "Neighbouring data sets differ in all records of one unit, which are added or removed.",
+    "replace": "Neighbouring data sets differ in all records of one unit, which are replaced.",
+}
+
+
+FORMATS = dict(zip(DESCRIPTIONS, (dcat, croissant, csvw, frictionless, deployment), strict=True))
+"""What is always written, by file name."""
 
 
 # Write the descriptions of a release beside it, and compare those that are there with the release.
@@ -400,7 +571,10 @@ _RECORD = "deployment.json"
 def described(release: Release, words: PublisherWords | None = None) -> dict[str, dict[str, Any]]:
     """The descriptions of a release, by file name."""
     facts = facts_of(release, words)
-    return {name: form(facts) for name, form in FORMATS.items()}
+    said = {name: form(facts) for name, form in FORMATS.items()}
+    if facts.issued and not facts.words.missing:
+        said[REGISTRY] = registry_entry(facts)
+    return said
 
 
 def export(
@@ -411,14 +585,20 @@ def export(
     license: str | None = None,
     url: str | None = None,
     unit: str | None = None,
+    intended_use: str | None = None,
+    region: str | None = None,
+    registry_author: str | None = None,
 ) -> list[Path]:
-    """Write ``dcat.jsonld``, ``croissant.json`` and ``deployment.json`` beside a saved release, or into ``out``.
+    """Write descriptions for catalogues, loaders and registries (:data:`DESCRIPTIONS`) beside a saved release, or into ``out``.
+
+    The entry of the public registry of deployments is written, too, if publisher, intended use and region are known: here, or
+    from the spec's ``[output]``. Its file is JSON, which is YAML as well.
 
     They describe the folder of the release, and say nothing of the data that it does not say. Files of
     these names are written again if isotone wrote them, and otherwise nothing is written at all. ``publisher``,
     ``license``, ``url`` and ``unit`` (what is protected, in words) are the publisher's own, and stand there as given.
     """
-    words = PublisherWords(publisher, license, url, unit)
+    words = PublisherWords(publisher, license, url, unit, intended_use, region, registry_author)
     release = load_release(folder)
     texts = {name: _text(said) for name, said in described(release, words).items()}
     place = Path(folder if out is None else out)
@@ -441,7 +621,7 @@ def export(
 
 def described_wrongly(release: Release, folder: str | os.PathLike[str]) -> tuple[bool | None, str]:
     """Whether a description in the folder says something else than the release, or None if that cannot be told."""
-    there = [name for name in FORMATS if has_file(folder, name)]
+    there = [name for name in (*FORMATS, REGISTRY) if has_file(folder, name)]
     strange = [name for name in there if not _ours(Path(folder), name)]
     if strange:
         return None, f"{strange[0]} was not written by isotone"
@@ -451,7 +631,7 @@ def described_wrongly(release: Release, folder: str | os.PathLike[str]) -> tuple
     if record["generator"] != generator():
         return None, f"they were not written by {generator()}; export them again"
     right = described(release, words_in(record))
-    wrong = [name for name in there if read_text(folder, name) != _text(right[name])]
+    wrong = [name for name in there if name not in right or read_text(folder, name) != _text(right[name])]
     if wrong:
         return True, f"{wrong[0]} does not say what the release says"
     return False, f"{', '.join(there)} say what the release says"
@@ -464,7 +644,11 @@ def _text(said: dict[str, Any]) -> str:
 def _ours(folder: Path, name: str) -> bool:
     """Whether a file says that isotone wrote it."""
     try:
-        written_by = read_json(folder, name).get("generator")
-    except InputError:
+        said = read_json(folder, name)
+        notes = (
+            said.get("deployment", {}).get("administrative", {}).get("notes") if name == REGISTRY else None
+        )
+        written_by = notes or said.get("generator") or said.get("schema:creditText")
+    except (InputError, AttributeError):
         return False
     return isinstance(written_by, str) and written_by.startswith("isotone ")

@@ -195,6 +195,10 @@ class Stated:
     """
 
     title: str | None = None
+    publisher: str | None = None
+    intended_use: str | None = None
+    region: str | None = None
+    registry_author: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +217,10 @@ class Manifest(Mapping[str, Any]):
         "format": "The version of this layout.",
         "kind": "What was released.",
         "title": "The title of the report; presentation, and sealed with the rest.",
+        "publisher": "Who publishes the release, as the steward states it.",
+        "intended_use": "What it is for, as the steward states it.",
+        "region": "The region that the data describes, as the steward states it.",
+        "registry_author": "Who answers for its entry in a registry of deployments.",
         "description": "Every public parameter of the release, as it was described (docs/reference/manifest.md).",
         "mechanism": "The name of the mechanism's class and the arguments that build it again.",
         "guarantee": "What is guaranteed: kind, exact numbers as text, neighbours, and the unit in words.",
@@ -238,6 +246,10 @@ class Manifest(Mapping[str, Any]):
     description: dict[str, Any]
     request: str = ""
     format: str = FORMAT
+    publisher: str | None = None
+    intended_use: str | None = None
+    region: str | None = None
+    registry_author: str | None = None
     consistent: bool | None = None
     content_hash: str | None = None
     files: dict[str, str] | None = None

@@ -217,6 +217,14 @@ class OutputEntries(Section):
     """The title of the report. It is sealed with the release; changing it later charges nothing and changes nothing."""
     report: bool = True
     """Whether to write report.html."""
+    publisher: str | None = None
+    """Who publishes the release. Sealed with it, as the next three are, and written by `isotone export`."""
+    intended_use: str | None = None
+    """What the release is for, in a sentence. A public registry of deployments asks for it."""
+    region: str | None = None
+    """The region that the data describes. A public registry of deployments asks for it."""
+    registry_author: str | None = None
+    """Who answers for the entry in a public registry of deployments. By default the publisher."""
 
     @property
     def stated(self) -> Stated:

@@ -16,8 +16,8 @@ from tests.support.forgeries import edited, forged
 
 import isotone as iso
 from isotone.errors import InputError
-from isotone.release import export, load_release, verify
-from isotone.release.export import DESCRIPTIONS, PublisherWords, described
+from isotone.release import export, load_release, load_spec, verify
+from isotone.release.export import DESCRIPTIONS, REGISTRY, PublisherWords, described
 from isotone.release.manifest import digest
 
 UNIT = "schoolchild"
@@ -257,6 +257,71 @@ def test_verify_sees_a_description_of_something_else(copy, name):
     verdict = verify(folder)
     assert not verdict["metadata"].holds
     assert not verdict.holds
+
+
+ASKED = {
+    "": {"url_slug", "status", "tier", "deployment"},
+    "basic": {
+        "name", "data_curators", "intended_use", "data_product_type", "data_product_region", "description", "publication_date",
+    },
+    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
+    "privacy_loss": {"privacy_unit", "privacy_unit_details", "privacy_parameters", "privacy_parameters_details"},
+    "deployment_model": {"model_name", "release_type", "data_source_type", "access_type"},
+    "implementation": {"mechanisms"},
+    "administrative": {"sources", "notes", "registry_authors"},
+}  # fmt: skip
+"""What the public registry of deployments knew in November 2026, section by section; any other entry is refused there."""
+NEEDED = {
+    "basic": ASKED["basic"],
+    "administrative": {"registry_authors"},
+}
+WORDS = {"publisher": "A bureau", "intended_use": "Planning of schools.", "region": "Our town"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_entry_of_the_registry_has_what_is_asked_and_no_more(copy, name):
+    folder = copy(name)
+    assert REGISTRY not in [path.name for path in export(folder)]
+    export(folder, **WORDS)
+    entry = json.loads((folder / REGISTRY).read_text(encoding="utf-8"))
+    assert set(entry) == ASKED[""]
+    assert (entry["status"], entry["tier"]) == ("Draft", 2)
+    for section, said in entry["deployment"].items():
+        assert NEEDED.get(section, set()) <= set(said) <= ASKED[section], section
+    basic, variant = entry["deployment"]["basic"], entry["deployment"]["dp_variant"]["variant_name"]
+    assert basic["data_curators"] == ["A bureau"] == entry["deployment"]["administrative"]["registry_authors"]
+    assert basic["data_product_type"] == "Summary statistics"
+    assert variant in ("Pure DP", "Approximate DP", "Zero-concentrated DP", "Custom")
+    assert all(
+        type(number) is float for number in entry["deployment"]["privacy_loss"]["privacy_parameters"].values()
+    )
+    assert verify(folder)["metadata"].checked
+    assert verify(folder).holds
+    edited(folder, REGISTRY, "Our town", "Everywhere")
+    assert not verify(folder)["metadata"].holds
+
+
+def test_words_of_the_spec_are_sealed_and_exported(tmp_path):
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    said = "\n".join(f'{name} = "{text}"' for name, text in WORDS.items())
+    (tmp_path / "spec.toml").write_text(
+        f'[data]\npath = "rows.csv"\nunit = "{UNIT}"\n[privacy]\nepsilon = 1\nledger = "x.ledger"\nbudget = {{ epsilon = 1 }}\n'
+        f'[order.parents]\nb = "a"\n[output]\nfolder = "out"\n{said}\n'
+    )
+    release = load_spec(tmp_path / "spec.toml").release()
+    assert release.manifest["region"] == "Our town"
+    assert (tmp_path / "out" / REGISTRY) in export(tmp_path / "out")
+    assert "Planning of schools." in (tmp_path / "out" / REGISTRY).read_text()
+
+
+def test_every_column_is_described_in_its_place(shelf):
+    release = load_release(shelf / "counts")
+    said = described(release)
+    csvw, package = said["release.csv-metadata.json"], said["datapackage.json"]
+    assert [column["titles"] for column in csvw["tableSchema"]["columns"]] == list(release.columns)
+    fields = package["resources"][0]["schema"]["fields"]
+    assert [field["name"] for field in fields] == list(release.columns)
+    assert [field["type"] for field in fields][:2] == ["string", "integer"]
 
 
 def test_words_are_plain_text():
