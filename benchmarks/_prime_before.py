@@ -15,7 +15,7 @@ from isotone.counts.relaxation import Relaxation
 from isotone.counts.sampler import build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions.extended import tables
+from isotone.order.bipartitions.counting import tables
 
 __all__ = ["searches"]
 

@@ -14,7 +14,7 @@ from isotone.counts import PosetMechanism
 from isotone.counts.norm import noise_rows
 from isotone.mechanism import Progress
 from isotone.order import Poset
-from isotone.order.bipartitions.extended import tables
+from isotone.order.bipartitions.counting import tables
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "benchmarks" / "counts_speed.png"

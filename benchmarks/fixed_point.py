@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.mechanism import Progress
-from isotone.published.tables.lp import full_program
-from isotone.published.tables.polytope import is_private
+from isotone.published.tables.lp import full_program, is_private
 from isotone.tables import CountMechanism, fixed_point, truncated_geometric, unfixed_optimum
 from isotone.tables.matrices.geometric import loss_matrix
 

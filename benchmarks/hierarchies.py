@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from isotone.counts import PosetMechanism, TreeFieldMechanism, TreeGaussianMechanism, TreeLaplaceMechanism
-from isotone.counts.objective import cared_error
+from isotone.counts.mechanism import cared_error
 from isotone.mechanism import Error, Progress
 from isotone.order import Poset
 

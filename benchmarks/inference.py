@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.counts import PosetMechanism
-from isotone.inference.population import Measured
+from isotone.inference import Measured
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

@@ -12,7 +12,7 @@ from isotone.counts.relaxation import relax
 from isotone.counts.sampler import build_sampler
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions.extended import tables
+from isotone.order.bipartitions.counting import tables
 from isotone.privacy.draws import ExactDraws
 
 SEEDS = (1, 2, 3, 4)

@@ -20,7 +20,7 @@ from isotone.counts import (
     TreeFieldMechanism,
     TreeGaussianMechanism,
 )
-from isotone.counts.objective import care_weights, cared_error
+from isotone.counts.mechanism import care_weights, cared_error
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

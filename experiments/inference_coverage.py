@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from common import DATA, read_table, save_figure, write_table
 from consistency import debian
 from isotone.counts import LaplaceMechanism, OrderGaussianMechanism, PosetMechanism
-from isotone.inference.population import Measured, given_records, population_proportion, population_share
-from isotone.linear.law import rank
+from isotone.inference import Measured, given_records, population_proportion, population_share
+from isotone.linear.mechanism import rank
 from isotone.mechanism import Progress
 from isotone.order import Poset
 

@@ -19,7 +19,7 @@ from benchmarks._rivals.tree_strategies import hdmm_error
 from benchmarks.hierarchies import binary, naics, nation
 from isotone.counts import TreeFieldMechanism, TreeGaussianMechanism
 from isotone.counts.hierarchy import require_hierarchy
-from isotone.counts.objective import cared_error
+from isotone.counts.mechanism import cared_error
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 from isotone.mechanism import Error, Progress
 from isotone.order import Poset

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import noise
-from isotone.noise import wide
+from isotone.noise import bits as wide
 from isotone.noise.laplace import BASE, WORD_BITS, geometric_digits
 from tests.support import laws
 from tests.support.chisquare import FALSE_ALARM, chi_square_p

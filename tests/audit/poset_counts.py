@@ -13,7 +13,7 @@ from isotone.counts import PosetMechanism, Relaxation
 from isotone.counts.sampler import build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from tests.support.bipartitions import count_by_subsets, extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.posets import all_posets

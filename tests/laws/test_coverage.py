@@ -19,8 +19,8 @@ from isotone.counts import DiscreteLaplaceMechanism, PosetMechanism
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
-from isotone.inference.population import Measured
-from isotone.noise.public_stream import public_stream
+from isotone.inference import Measured
+from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 from tests.laws.test_counts import MECHANISMS, MORE
 from tests.support.chisquare import FALSE_ALARM

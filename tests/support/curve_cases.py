@@ -32,9 +32,8 @@ from isotone.curves.shape_posterior import (
 )
 from isotone.curves.shapes import linear_graph, parse_shape, spread_knots
 from isotone.curves.tree import AdditiveScore
-from isotone.published.curves.shape_tree import ShapeTree
 from isotone.published.curves.splits import LinearSplitter
-from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
+from isotone.published.curves.threshold import LinearScore, ShapeTree, SquaredScore, TableScore
 from tests.support.curve_outcomes import curve_key, distribution, records_of
 
 __all__ = [

@@ -16,7 +16,8 @@ import psycopg
 
 from isotone.errors import BudgetError, LedgerError
 from isotone.ledger import AttemptError, BusyError, Ledger, LostError, SealedError
-from isotone.ledger.stores import locks, sqlite
+from isotone.ledger.stores import sqlite
+from isotone.ledger.stores import sqlite as locks
 from isotone.privacy.guarantee import Guarantee
 
 REFUSED, SEALED, LOST, BUSY, FAILED, STOPPED = 3, 4, 5, 6, 7, 8

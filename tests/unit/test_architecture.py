@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import isotone
-from isotone.privacy.adjacency import NEIGHBOURS
+from isotone.privacy.guarantee import NEIGHBOURS
 
 SOURCE = Path(isotone.__file__).parent
 
@@ -202,7 +202,7 @@ def test_switches_on_the_kind_are_seen() -> None:
 
 
 def test_neighbours_are_asked_for_what_they_are_and_not_for_their_name() -> None:
-    known = SOURCE / "privacy" / "adjacency.py"
+    known = SOURCE / "privacy" / "guarantee.py"
     found = [
         f"{path.relative_to(SOURCE)}:{line}"
         for path in SOURCE.rglob("*.py")

@@ -18,7 +18,7 @@ from isotone.audit.black_box import Finding, audit, guarantee_of
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
 from isotone.order import Poset
-from isotone.order.exclusive import some_record
+from isotone.order.closure import some_record
 from isotone.privacy.guarantee import Guarantee, Number
 
 __all__ = [

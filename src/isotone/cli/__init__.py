@@ -18,12 +18,21 @@ from isotone.cli.demo import demo
 from isotone.cli.inference import change, combine, share
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
-from isotone.cli.plans import plan
-from isotone.cli.publishing import export, keygen, schema, sign
-from isotone.cli.releasing import audit, check, release, report, verify
+from isotone.cli.release import (
+    audit,
+    check,
+    export,
+    keygen,
+    plan,
+    release,
+    report,
+    schema,
+    serve,
+    sign,
+    verify,
+)
 from isotone.cli.reproduction import reproduce
 from isotone.cli.series import series_app
-from isotone.cli.serving import serve
 from isotone.errors import IsotoneError
 
 __all__ = ["app", "main"]

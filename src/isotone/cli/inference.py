@@ -129,7 +129,7 @@ def combine(
     quiet: Quiet = False,
 ) -> None:
     """One best estimate from several releases of the same or overlapping counts."""
-    from isotone.cli.releasing import release_table
+    from isotone.cli.release import release_table
     from isotone.release import combine as combined
     from isotone.release import load_release
 

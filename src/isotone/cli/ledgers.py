@@ -12,7 +12,7 @@ from rich.text import Text
 
 from isotone.cli.console import AsJson, Command, Group, json_text, out, printable, show
 from isotone.errors import InputError
-from isotone.ledger.composition import Cost, Rule
+from isotone.ledger.entries import Cost, Rule
 from isotone.privacy.guarantee import Neighbours
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from isotone.cli.console import AsJson, Quiet, SpecPath, out, progress_bar, show
-from isotone.cli.releasing import release_table
+from isotone.cli.release import release_table
 from isotone.errors import InputError, SpecError
 
 if TYPE_CHECKING:

@@ -1,4 +1,3 @@
-from isotone.counts.bounded import BoundedPosetMechanism as BoundedPosetMechanism
 from isotone.counts.consistency import consistent as consistent
 from isotone.counts.count_plan import CountPlan as CountPlan
 from isotone.counts.difference import DifferenceBodyMechanism as DifferenceBodyMechanism
@@ -8,6 +7,7 @@ from isotone.counts.difference import (
 from isotone.counts.fixed_root import FixedRootMechanism as FixedRootMechanism
 from isotone.counts.hierarchy import TreeGaussianMechanism as TreeGaussianMechanism
 from isotone.counts.hierarchy import TreeLaplaceMechanism as TreeLaplaceMechanism
+from isotone.counts.independent import BoundedPosetMechanism as BoundedPosetMechanism
 from isotone.counts.independent import (
     DiscreteGaussianMechanism as DiscreteGaussianMechanism,
 )
@@ -23,16 +23,16 @@ from isotone.counts.margins import MarginsMechanism as MarginsMechanism
 from isotone.counts.margins_plan import MarginsPlan as MarginsPlan
 from isotone.counts.margins_plan import plan_breakdown as plan_breakdown
 from isotone.counts.matrix import MatrixMechanism as MatrixMechanism
-from isotone.counts.objective import relative_to as relative_to
+from isotone.counts.mechanism import cut as cut
+from isotone.counts.mechanism import cut_all as cut_all
+from isotone.counts.mechanism import relative_to as relative_to
 from isotone.counts.order_gaussian import OrderGaussianMechanism as OrderGaussianMechanism
 from isotone.counts.relaxation import Relaxation as Relaxation
 from isotone.counts.relaxation import relax as relax
 from isotone.counts.sampler import Method as Method
 from isotone.counts.sampler import sample_extended_bipartition as sample_extended_bipartition
-from isotone.counts.statistic import cut as cut
-from isotone.counts.statistic import cut_all as cut_all
 from isotone.counts.tree_field import TreeFieldMechanism as TreeFieldMechanism
-from isotone.planning.plan import Plan as Plan
+from isotone.planning import Plan as Plan
 from isotone.published.counts import L2Mechanism as L2Mechanism
 from isotone.published.counts import LpMechanism as LpMechanism
 

@@ -16,26 +16,28 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 import isotone.counts as counts
-from isotone.counts.bounded import BoundedPosetMechanism, TooFewDrawsError
 from isotone.counts.difference import DifferenceBodyMechanism, GroupedDifferenceMechanism, can_stack
 from isotone.counts.fixed_root import FixedRootMechanism, fixed_root
 from isotone.counts.hierarchy import TreeGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.independent import (
+    BoundedPosetMechanism,
     DiscreteGaussianMechanism,
     DiscreteLaplaceMechanism,
     GaussianMechanism,
     HierarchicalMechanism,
     LaplaceMechanism,
+    TooFewDrawsError,
     chains_of,
 )
 from isotone.counts.knorm import LInfinityMechanism, PosetMechanism
 from isotone.counts.matrix import MatrixMechanism, has_few_records
-from isotone.counts.mechanism import AdditiveMechanism, gaussian_variance
-from isotone.counts.objective import (
+from isotone.counts.mechanism import (
+    AdditiveMechanism,
     Care,
     care_of,
     cared_error,
     gaussian_total,
+    gaussian_variance,
     k_norm_total,
     log_differences,
     log_hull,
@@ -47,8 +49,7 @@ from isotone.errors import InputError
 from isotone.mechanism import HasGroups, HasLogDensity, HasMethod, Progress, no_progress
 from isotone.order import Poset
 from isotone.order.building import is_hierarchy
-from isotone.planning.plan import Column, Plan, Row
-from isotone.privacy.adjacency import ADDING, REPLACING, Neighbours
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure, sigma_squared
 from isotone.privacy.checks import (
     Number,
@@ -60,7 +61,7 @@ from isotone.privacy.checks import (
     plain_text,
     whole_number,
 )
-from isotone.privacy.guarantee import Guarantee, Unit, budget_of
+from isotone.privacy.guarantee import ADDING, REPLACING, Guarantee, Neighbours, Unit, budget_of
 
 __all__ = [
     "Build",

@@ -14,25 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 from isotone import noise
 from isotone.array_types import Floats, Ints
 from isotone.counts.knorm import PosetMechanism
+from isotone.counts.mechanism import Counts, check_counts
 from isotone.counts.norm import difference_norms, largest_parts, places, running_totals
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.relaxation_tree import wander
 from isotone.counts.sampler import Sampler, Simulate, mean_of_rows, sampler
-from isotone.counts.statistic import Counts, check_counts
 from isotone.errors import InputError
-from isotone.linear.law import LAW_STREAM, Law
-from isotone.linear.mechanism import LAW_NUMBERS, OTHER_DRAWS, draws_of
+from isotone.linear.mechanism import LAW_NUMBERS, LAW_STREAM, OTHER_DRAWS, Law, draws_of
 from isotone.mechanism import Error, Progress, no_progress
-from isotone.noise.public_stream import public_stream
-from isotone.noise.simulate import refuse_simulated
+from isotone.noise.simulate import public_stream, refuse_simulated
 from isotone.order import Poset
-from isotone.order.bipartitions.counting import within_reach
-from isotone.order.bipartitions.extended import Tables, loosened
+from isotone.order.bipartitions.counting import Tables, loosened, within_reach
 from isotone.order.bipartitions.small import Part
 from isotone.order.building import stacked_copies
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
+from isotone.privacy.guarantee import Neighbours
 
 __all__ = [
     "LARGEST_STACK",

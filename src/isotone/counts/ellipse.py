@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isotone.array_types import Bools, Floats
 from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.adjacency import Neighbours, adjacency
+from isotone.privacy.guarantee import Neighbours, adjacency
 
 __all__ = [
     "LARGEST_CHAIN_OF_DIFFERENCES",

@@ -12,7 +12,7 @@ from isotone.counts.ellipse import descend
 from isotone.kernels import kernel
 from isotone.linear.strategy import nearest_plane
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.adjacency import Neighbours, adjacency
+from isotone.privacy.guarantee import Neighbours, adjacency
 
 __all__ = [
     "ForestEllipse",

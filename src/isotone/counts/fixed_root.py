@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.counts.hierarchy import TreeGaussianMechanism, require_hierarchy
-from isotone.counts.mechanism import AdditiveMechanism
-from isotone.counts.objective import Care, care_of
-from isotone.counts.statistic import Counts, check_counts
+from isotone.counts.mechanism import AdditiveMechanism, Care, Counts, care_of, check_counts
 from isotone.counts.tree_field import TreeFieldMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours, adjacency
 from isotone.privacy.checks import Number, did_you_mean, exact, whole_number
 from isotone.privacy.draws import ExactDraws
+from isotone.privacy.guarantee import Neighbours, adjacency
 
 __all__ = ["FixedRootMechanism", "fixed_root"]
 

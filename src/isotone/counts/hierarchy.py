@@ -13,19 +13,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.mechanism import AdditiveMechanism, LinearCounts, gaussian_guarantee, gaussian_variance
-from isotone.counts.objective import Care, care_of, care_weights
+from isotone.counts.mechanism import (
+    AdditiveMechanism,
+    Care,
+    LinearCounts,
+    care_of,
+    care_weights,
+    gaussian_guarantee,
+    gaussian_variance,
+)
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares, round_tree
-from isotone.linear.noise import Gaussian, Geometric
-from isotone.linear.strategy import MeasuredTree
+from isotone.linear.strategy import Gaussian, Geometric, MeasuredTree
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.order.building import children_of, hierarchy_problem
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact
 from isotone.privacy.draws import SeededDraws
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = [
     "AddsUp",

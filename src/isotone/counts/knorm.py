@@ -14,24 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats
-from isotone.counts.mechanism import AdditiveMechanism, PureMechanism
+from isotone.counts.mechanism import (
+    AdditiveMechanism,
+    Counts,
+    PureMechanism,
+    check_counts,
+    check_records,
+    deviation,
+    k_norm_total,
+)
 from isotone.counts.norm import noise_rows, norms, places, running_totals
-from isotone.counts.objective import k_norm_total
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.sampler import Method, Recent, Sampler, Simulate, mean_of_rows, sampler
-from isotone.counts.statistic import Counts, check_counts, check_records, deviation
 from isotone.errors import InputError
-from isotone.linear.law import LAW_STREAM, Law, require_known, upper_draw, whole_width
-from isotone.linear.mechanism import draws_of
+from isotone.linear.mechanism import LAW_STREAM, Law, draws_of, require_known, upper_draw, whole_width
 from isotone.mechanism import Error, Progress, no_progress
-from isotone.noise.public_stream import public_stream
-from isotone.noise.simulate import Simulated, refuse_simulated
+from isotone.noise.simulate import Simulated, public_stream, refuse_simulated
 from isotone.order import Poset
 from isotone.order.closure import codings
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import ExactDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = [
     "KNormMechanism",

@@ -28,7 +28,7 @@ from isotone.counts.margins_least_squares import (
 )
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.linear.law import (
+from isotone.linear.mechanism import (
     FALSE_CONFIDENCE,
     LAW_STREAM,
     Law,
@@ -38,8 +38,7 @@ from isotone.linear.law import (
     upper_draw,
 )
 from isotone.mechanism import Error
-from isotone.noise.public_stream import public_stream
-from isotone.noise.simulate import Simulated
+from isotone.noise.simulate import Simulated, public_stream
 from isotone.privacy.checks import Number, confidence_level, exact, one_of, shown
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee

@@ -16,17 +16,15 @@ from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.counts.hierarchy import TreeGaussianMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.margins import MarginsMechanism, importance_of
-from isotone.counts.mechanism import AdditiveMechanism
-from isotone.counts.objective import Care
+from isotone.counts.mechanism import AdditiveMechanism, Care
 from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.building import is_hierarchy
-from isotone.planning.plan import Column, Plan, Row
-from isotone.privacy.adjacency import Neighbours
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
 __all__ = [
     "MarginsPlan",

@@ -21,12 +21,10 @@ from scipy import sparse
 from isotone.array_types import Bools, Floats, Ints
 from isotone.counts.mechanism import LinearCounts
 from isotone.errors import InputError
-from isotone.linear.noise import Geometric
-from isotone.linear.strategy import Sums
+from isotone.linear.strategy import Geometric, Sums
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = ["MatrixMechanism", "has_few_records", "longest_change", "records_of"]
 

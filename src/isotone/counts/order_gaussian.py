@@ -31,20 +31,25 @@ from isotone.counts.ellipse_forest import (
     plain_strategy,
     plant,
 )
-from isotone.counts.mechanism import ConcentratedMechanism, LinearCounts, gaussian_variance
-from isotone.counts.statistic import Counts, check_counts, check_records, deviation
+from isotone.counts.mechanism import (
+    ConcentratedMechanism,
+    Counts,
+    LinearCounts,
+    check_counts,
+    check_records,
+    deviation,
+    gaussian_variance,
+)
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.linear.noise import Gaussian
-from isotone.linear.strategy import Embedded, Square, nearest_plane
+from isotone.linear.strategy import Embedded, Gaussian, Square, nearest_plane
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.order.closure import heaviest_filter
-from isotone.order.exclusive import never_together
-from isotone.privacy.adjacency import Neighbours, adjacency, checked_neighbours
+from isotone.order.closure import heaviest_filter, never_together
 from isotone.privacy.checks import whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
+from isotone.privacy.guarantee import Neighbours, adjacency, checked_neighbours
 
 __all__ = [
     "LARGEST_CHAIN",

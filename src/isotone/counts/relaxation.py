@@ -40,8 +40,8 @@ from isotone.counts.relaxation_tree import (
 from isotone.errors import InputError, OrderError
 from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
-from isotone.noise.public_stream import PublicStream
-from isotone.order.bipartitions.extended import draw_at, within_reach
+from isotone.noise.simulate import PublicStream
+from isotone.order.bipartitions.counting import draw_at, within_reach
 from isotone.order.poset import Poset
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from isotone.counts.norm import places
 from isotone.counts.relaxation import KeptDraws, Relaxation, relax
 from isotone.counts.relaxation_tree import estimated_share, missing_pairs, restore, wander
 from isotone.errors import InputError
-from isotone.linear.law import LAW_STREAM
+from isotone.linear.mechanism import LAW_STREAM
 from isotone.mechanism import Error, Progress, no_progress
-from isotone.noise.public_stream import public_stream
+from isotone.noise.simulate import public_stream
+from isotone.order.bipartitions.counting import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.coupling import TwoLevels
-from isotone.order.bipartitions.extended import Tables, draw, kept, tables, within_reach
 from isotone.order.bipartitions.moments import (
     expected_products,
     expected_products_with_total,

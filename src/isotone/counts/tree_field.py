@@ -32,18 +32,16 @@ from isotone.counts.hierarchy import (
     uniform_shares,
     worst_weights,
 )
-from isotone.counts.objective import Care, care_of, care_weights
-from isotone.counts.statistic import Counts, check_counts, deviation
+from isotone.counts.mechanism import Care, Counts, care_of, care_weights, check_counts, deviation
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy
 from isotone.mechanism import Error
 from isotone.noise.laplace import LEAST_RATE, LEAST_SUM_RATE, MOST_TERMS
 from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = [
     "FieldLaw",

@@ -16,7 +16,7 @@ from isotone import noise
 from isotone.array_types import Bools, Floats, Ints
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.noise.brackets import exp_negative, log_two
+from isotone.noise.bits import exp_negative, log_two
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 
 __all__ = [

@@ -22,7 +22,7 @@ from isotone.curves.losses import Loss, parse_loss
 from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for
 from isotone.errors import InputError
-from isotone.planning.plan import Column, Plan, Row
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import Number, positive, whole_number
 from isotone.privacy.guarantee import Neighbours, Unit
 

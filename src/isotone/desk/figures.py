@@ -29,8 +29,7 @@ from isotone.order import Poset
 from isotone.order.drawing import hasse_figure
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.spec import Spec
-from isotone.svg.charts import bars
-from isotone.svg.elements import MARK, Axis, below, element, picture, text, wrapped
+from isotone.svg import MARK, Axis, bars, below, element, picture, text, wrapped
 
 __all__ = [
     "Account",

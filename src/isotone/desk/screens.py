@@ -24,7 +24,7 @@ from isotone.desk.pages import back, desk_of, draft_of, fields, go, page, piece,
 from isotone.desk.sheets import all_sheets, sheet_for, sheet_named, sheet_of
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
-from isotone.privacy.adjacency import NEIGHBOURS
+from isotone.privacy.guarantee import NEIGHBOURS
 from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec

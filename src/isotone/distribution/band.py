@@ -17,7 +17,7 @@ from isotone.distribution.estimate import running_totals
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
-from isotone.noise.public_stream import public_stream
+from isotone.noise.simulate import public_stream
 from isotone.privacy.checks import confidence_level
 
 __all__ = ["MOST_CONFIDENT", "ShareBand", "TotalsLaw", "band_for_population", "band_for_records"]

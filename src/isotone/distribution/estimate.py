@@ -13,8 +13,8 @@ import numpy as np
 from isotone.array_types import Floats, Ints
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.linear.least_squares import SumTree
-from isotone.linear.noise import DiscreteGaussian, Geometric
-from isotone.noise.public_stream import public_stream
+from isotone.linear.strategy import DiscreteGaussian, Geometric
+from isotone.noise.simulate import public_stream
 from isotone.order.isotonic import pool_adjacent_violators
 
 __all__ = ["bin_counts", "running_totals", "shares_below"]

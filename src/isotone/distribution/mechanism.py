@@ -13,7 +13,7 @@ from isotone.array_types import Ints
 from isotone.distribution.partition import Partition
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
-from isotone.linear.noise import DiscreteGaussian, Geometric
+from isotone.linear.strategy import DiscreteGaussian, Geometric
 from isotone.mechanism import ExpectedError
 from isotone.noise.simulate import Simulated, refuse_simulated
 from isotone.privacy.checks import Number, whole_number

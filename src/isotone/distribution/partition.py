@@ -14,7 +14,7 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.errors import InputError
-from isotone.noise.brackets import log_two
+from isotone.noise.bits import log_two
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit

@@ -17,7 +17,7 @@ from isotone.distribution.band import band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.mechanism import LEAST, DistributionMechanism
 from isotone.errors import InputError
-from isotone.planning.plan import Column, Plan, Row
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
 
 __all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan"]

@@ -1,10 +1,8 @@
 """Privacy budgets that survive crashes."""
 
-from isotone.ledger.attempt import Attempt, AttemptError
-from isotone.ledger.composition import Cost
-from isotone.ledger.entries import Charge, LostError, SealedError
-from isotone.ledger.ledger import Ledger, extract_charge, open_or_start, read_extract
-from isotone.ledger.stores.store import BusyError
+from isotone.ledger.entries import Charge, Cost, LostError, SealedError
+from isotone.ledger.ledger import Attempt, AttemptError, Ledger, extract_charge, open_or_start, read_extract
+from isotone.ledger.stores.sqlite import BusyError
 
 __all__ = [
     "Attempt",

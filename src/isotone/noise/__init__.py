@@ -6,8 +6,15 @@ integer arithmetic; the proofs are in docs/theory/sampling.md. Parameters are ra
 """
 
 from isotone.noise import bits, simulate
-from isotone.noise.bits import random_below, random_belows, random_bits, random_words
-from isotone.noise.brackets import bernoulli, bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise.bits import (
+    bernoulli,
+    bernoulli_exp,
+    bernoulli_exp_lazily,
+    random_below,
+    random_belows,
+    random_bits,
+    random_words,
+)
 from isotone.noise.choices import (
     choose_exponential,
     choose_exponential_segments,

@@ -14,9 +14,18 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import PLAIN_STEPS, Flag, Int, Ints, Word, Words, kernel, most_steps
-from isotone.noise.bits import random_below, random_bits, random_words
-from isotone.noise.brackets import exp_negative, log_two
-from isotone.noise.wide import below, exp2_negative, multiply, shift_left, shift_right
+from isotone.noise.bits import (
+    below,
+    exp2_negative,
+    exp_negative,
+    log_two,
+    multiply,
+    random_below,
+    random_bits,
+    random_words,
+    shift_left,
+    shift_right,
+)
 
 __all__ = [
     "DONE",

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import Floats, Int, Ints, Real, Word, Words, kernel
-from isotone.noise.bits import random_bits, random_words
-from isotone.noise.brackets import bernoulli_exp, bernoulli_exp_lazily
+from isotone.noise.bits import bernoulli_exp, bernoulli_exp_lazily, exp2_negative, random_bits, random_words
 from isotone.noise.laplace import SMALLEST_RATE, geometrics, two_sided_geometric
-from isotone.noise.wide import exp2_negative
 
 __all__ = [
     "DONE",

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import Flag, Int, Ints, Words, kernel
-from isotone.noise.bits import random_below, random_bits, random_words
-from isotone.noise.brackets import bernoulli_exp, exp_negative, powers_of_exp
+from isotone.noise.bits import (
+    bernoulli_exp,
+    exp_negative,
+    powers_of_exp,
+    random_below,
+    random_bits,
+    random_words,
+)
 
 __all__ = [
     "BASE_BITS",

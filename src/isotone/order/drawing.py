@@ -10,7 +10,7 @@ import numpy as np
 from isotone.array_types import Floats
 from isotone.lazy import from_extra
 from isotone.order.layout import LEAST_FONT, LINE, PAGE, USUAL_FONT, Box, Direction, Picture, compose, curve
-from isotone.svg.elements import MARK, element, number, picture, text, text_width
+from isotone.svg import MARK, element, number, picture, text, text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

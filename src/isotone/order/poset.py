@@ -14,9 +14,9 @@ from isotone.errors import InputError, OrderError
 from isotone.kernels import kernel
 from isotone.order import building as combine
 from isotone.order import building as description
-from isotone.order import closure, exclusive
-from isotone.order.closure import Bits
-from isotone.order.exclusive import Children, Choice
+from isotone.order import closure
+from isotone.order import closure as exclusive
+from isotone.order.closure import Bits, Children, Choice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,7 +237,7 @@ class Relation:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """The groups of elements that exclude each other. See :mod:`isotone.order.exclusive`."""
+        """The groups of elements that exclude each other. See :mod:`isotone.order.closure`."""
         return self._choices
 
     def leq(self, a: Hashable, b: Hashable) -> bool:
@@ -437,7 +437,7 @@ class Poset(Relation):
     out what follows by transitivity, and may relate a name to itself, which says nothing and is ignored;
     they must not form a cycle. ``choices`` are pairs ``(kind, options)``: of the options of an ``"exclusive"``
     choice a record has at most one, and of a ``"partition"`` exactly one if it has their parent, so that their
-    counts add up. Choices that overlap, or cannot be recoded as an order (:mod:`isotone.order.exclusive`), are refused.
+    counts add up. Choices that overlap, or cannot be recoded as an order (:mod:`isotone.order.closure`), are refused.
 
     A poset is immutable. Two are equal when they have the same set of elements, the same order on it and
     the same choices, however they were described. The *sequence* of the elements, which gives every array its meaning, is
@@ -646,7 +646,7 @@ class Poset(Relation):
 
     def count_extended_bipartitions(self) -> int:
         """The exact number of extended bipartitions. See :mod:`.bipartitions`."""
-        from isotone.order.bipartitions import extended as bipartitions
+        from isotone.order.bipartitions import counting as bipartitions
 
         return bipartitions.count(self)
 

@@ -10,7 +10,7 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from isotone.errors import InputError
-from isotone.noise.brackets import exp_negative, log_two
+from isotone.noise.bits import exp_negative, log_two
 from isotone.privacy.checks import Number, exact, positive, shown, whole_number
 
 if TYPE_CHECKING:

@@ -18,16 +18,14 @@ from typing import ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.mechanism import AdditiveMechanism
-from isotone.counts.statistic import Counts, deviation
+from isotone.counts.mechanism import AdditiveMechanism, Counts, deviation
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact
 from isotone.privacy.draws import ExactDraws
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = ["L2Mechanism", "LpMechanism", "squared_norm_of_ball"]
 

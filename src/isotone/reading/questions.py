@@ -19,7 +19,7 @@ import numpy as np
 
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.exclusive import read_children
+from isotone.order.closure import read_children
 from isotone.privacy.checks import one_of, require_list, shown
 from isotone.privacy.checks import plain_text as public_text
 from isotone.reading.columns import as_float, as_text, as_written, is_readable

@@ -32,7 +32,6 @@ from pydantic_core.core_schema import ValidationInfo
 
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import (
     Number,
     confidence_level,
@@ -45,7 +44,7 @@ from isotone.privacy.checks import (
     truth,
     whole_number,
 )
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 from isotone.privacy.guarantee import Unit as PrivacyUnit
 from isotone.reading.contributions import UnitEntry, check_contributions
 from isotone.reading.questions import Answers as AnswerWords
@@ -55,7 +54,7 @@ from isotone.release.manifest import Manifest, Stated, column_name
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.ledger import Ledger
-    from isotone.planning.plan import Plan
+    from isotone.planning import Plan
     from isotone.reading.sources import Frame
     from isotone.release.check import DeskReport
     from isotone.release.kinds.kind import Stamp

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
-from isotone.order.exclusive import Children, read_children
+from isotone.order.closure import Children, read_children
 from isotone.reading.public_csv import column_of, public_rows
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ import numpy as np
 from isotone.errors import DeliveryError, InputError, IsotoneError
 from isotone.lazy import from_extra, new_axes
 from isotone.order import Poset
-from isotone.planning.plan import aligned
+from isotone.planning import aligned
 from isotone.privacy.checks import one_of, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.folder import read_columns, read_json
@@ -32,7 +32,7 @@ from isotone.scratch import alone_in
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from isotone.inference.estimates import Estimate
+    from isotone.inference import Estimate
     from isotone.release.kinds.kind import Reader
 
 __all__ = [

@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError, create_model, model_validator
 from isotone.errors import InputError, SpecError
 from isotone.ledger import Ledger, open_or_start
 from isotone.mechanism import Progress, no_progress
-from isotone.planning.plan import Plan
+from isotone.planning import Plan
 from isotone.privacy.checks import Number, did_you_mean, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.connections import DataTable

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from isotone.counts.count_plan import Setting, choose_mechanism
-from isotone.counts.mechanism import AdditiveMechanism
-from isotone.counts.objective import Care
+from isotone.counts.mechanism import AdditiveMechanism, Care
 from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.ledger import Cost
-from isotone.ledger.composition import Composition
-from isotone.privacy.adjacency import Neighbours
+from isotone.ledger.entries import Composition
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.release.manifest import GuaranteeEntry, Manifest, guarantee_from, guarantee_to
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from isotone.errors import InputError
 from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours, adjacency
 from isotone.privacy.checks import Number, whole_number
+from isotone.privacy.guarantee import Neighbours, adjacency
 from isotone.series.two_scale import over_time
 
 __all__ = ["CausalGaussianMechanism"]

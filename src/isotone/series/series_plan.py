@@ -16,7 +16,7 @@ from isotone.counts.sampler import sampler
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.planning.plan import Column, Plan, Row
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import one_of, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit, budget_of
 from isotone.series.causal import CausalGaussianMechanism

@@ -27,7 +27,7 @@ import numpy as np
 from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Charge, Ledger
-from isotone.ledger.stores.store import ConflictError
+from isotone.ledger.stores.sqlite import ConflictError
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key

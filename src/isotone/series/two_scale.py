@@ -23,11 +23,10 @@ from isotone.errors import InputError
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, one_of, whole_number
 from isotone.privacy.checks import share as checked_share
 from isotone.privacy.draws import ExactDraws
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 
 __all__ = ["GAIN_BITS", "Fine", "TwoScaleMechanism", "over_time"]
 

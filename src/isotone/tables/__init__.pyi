@@ -1,4 +1,3 @@
-from isotone.published.tables import polytope as polytope
 from isotone.published.tables import scales as scales
 from isotone.tables.distribution import Distribution as Distribution
 from isotone.tables.distribution import privatize_distribution as privatize_distribution

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import sigma_squared
 from isotone.privacy.checks import Number, one_of, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
 __all__ = [
     "Counts",

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.lazy import new_axes
 from isotone.mechanism import Mechanism, Progress, no_progress
-from isotone.planning.plan import Column, Plan, Row
-from isotone.privacy.adjacency import Neighbours
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, one_of, whole_number
-from isotone.privacy.guarantee import Guarantee, Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
 from isotone.tables.banded_matrices import many_systems
 from isotone.tables.distribution import Counts, DistributionLike, probabilities_of
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric

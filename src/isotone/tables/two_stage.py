@@ -17,11 +17,10 @@ from isotone.array_types import Ints
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.checks import Number, exact, positive, share, truth, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
 from isotone.tables.distribution import Counts, top_coded
 from isotone.tables.estimate import estimate_histogram
 from isotone.tables.posterior import GaussianBeliefs

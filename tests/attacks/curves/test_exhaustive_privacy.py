@@ -42,7 +42,7 @@ from isotone.curves.losses import Absolute, Pinball, Squared
 from isotone.curves.problem import CurveSetting, Records
 from isotone.curves.tree import AdditiveScore, HalvingScore, Parts
 from isotone.privacy.guarantee import Unit
-from isotone.published.curves.shape_tree import ShapeTree
+from isotone.published.curves.threshold import ShapeTree
 
 ADD = CurveSetting(Fraction(1))
 REPLACE = CurveSetting(Fraction(1), Unit(neighbours="replace"))

@@ -14,7 +14,7 @@ import isotone as iso
 from isotone.cli import app
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
-from isotone.inference.population import Measured, given_records
+from isotone.inference import Measured, given_records
 
 P = iso.Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
 DATA = pd.DataFrame(

@@ -15,7 +15,7 @@ from isotone.counts.relaxation_tree import wander
 from isotone.counts.sampler import Method, Sampler, TableSource, build_sampler
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from isotone.privacy.draws import ExactDraws
 
 V_AND_POINT = Poset(["x", "v", "y"], [("x", "v")])

@@ -21,7 +21,7 @@ from isotone.counts.difference import InterleavedSampler, interleaved_sampler
 from isotone.counts.norm import difference_norms
 from isotone.counts.sampler import Method, TableSource
 from isotone.order import Poset
-from isotone.order.bipartitions.extended import loosened
+from isotone.order.bipartitions.counting import loosened
 from isotone.privacy.draws import ExactDraws
 
 RATE, SCALE = "1/4096", 4096

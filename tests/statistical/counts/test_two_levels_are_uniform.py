@@ -15,8 +15,8 @@ from isotone import noise
 from isotone.counts.difference import InterleavedSampler
 from isotone.counts.sampler import CoupledSource, Method, Sampler, seeded
 from isotone.order import Poset
+from isotone.order.bipartitions.counting import draw, loosened, tables
 from isotone.order.bipartitions.coupling import Past, TwoLevels
-from isotone.order.bipartitions.extended import draw, loosened, tables
 
 LOW = [P for n in (1, 2, 3, 4, 5) for P in all_posets(n) if P.levels.max() <= 1]
 

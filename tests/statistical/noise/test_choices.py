@@ -9,7 +9,7 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, obs
 from tests.support.effort import draws, off
 
 from isotone import noise
-from isotone.noise.brackets import exp_negative
+from isotone.noise.bits import exp_negative
 
 SCORES = np.array([3, 0, 7, 1, 1, 12])
 COUNTS = np.array([4, 1, 30, 0, 2, 1000])

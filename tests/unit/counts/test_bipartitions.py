@@ -12,7 +12,7 @@ from isotone import noise
 from isotone.counts import sample_extended_bipartition
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.moments import expected_squares as exact_squares
 from isotone.order.bipartitions.steps import BESIDE, POINTS, PRIME, STACK, steps
 

@@ -9,8 +9,8 @@ from tests.support.filters import changes, filters
 from tests.support.posets import all_posets
 
 from isotone.counts import BoundedPosetMechanism, LaplaceMechanism, PosetMechanism, cut_all
-from isotone.counts.bounded import _differences, _magnitude
 from isotone.counts.count_plan import Setting, best_mechanism, candidates
+from isotone.counts.independent import _differences, _magnitude
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset

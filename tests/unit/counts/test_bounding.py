@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.support.filters import filters
 from tests.support.posets import all_posets
 
-from isotone.counts.statistic import cut, cut_all
+from isotone.counts.mechanism import cut, cut_all
 from isotone.errors import InputError
 from isotone.order import Poset
 

@@ -21,7 +21,7 @@ from isotone.counts import (
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.margins import draws_of_margins
 from isotone.errors import InputError
-from isotone.linear.law import log_concave_reach
+from isotone.linear.mechanism import log_concave_reach
 from isotone.noise import rounded_exponential_rows
 from isotone.order import Poset
 

@@ -33,7 +33,7 @@ from isotone.counts.margins_least_squares import (
 )
 from isotone.counts.margins_plan import margins_mechanism
 from isotone.errors import InputError
-from isotone.linear.law import log_concave_reach
+from isotone.linear.mechanism import log_concave_reach
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

@@ -9,8 +9,8 @@ import pytest
 from tests.support.effort import CLOSELY
 from tests.support.posets import all_posets
 
-from isotone.counts.bounded import BoundedPosetMechanism
 from isotone.counts.count_plan import Criterion, Setting, best_mechanism, candidates, choose_mechanism, plan
+from isotone.counts.independent import BoundedPosetMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.counts.order_gaussian import OrderGaussianMechanism

@@ -19,7 +19,7 @@ from isotone.counts.norm import difference_norms
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset
-from isotone.order.bipartitions.extended import loosened, tables
+from isotone.order.bipartitions.counting import loosened, tables
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.manifest import rebuild_count_mechanism, recipe_of
 

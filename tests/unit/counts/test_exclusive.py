@@ -23,8 +23,8 @@ from isotone.counts import (
     PosetMechanism,
 )
 from isotone.counts.count_plan import Setting, best_mechanism
+from isotone.counts.mechanism import Sensitivity, cut_all, largest_record
 from isotone.counts.norm import difference_norms, norms
-from isotone.counts.statistic import Sensitivity, cut_all, largest_record
 from isotone.errors import OrderError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee

@@ -9,7 +9,7 @@ from tests.support.calls import called_back
 
 from isotone.counts import PosetMechanism
 from isotone.counts import knorm as k_norm
-from isotone.linear import law
+from isotone.linear import mechanism as law
 from isotone.order import Poset
 
 FORK = Poset("abc", [("b", "a"), ("c", "a")])

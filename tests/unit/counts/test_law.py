@@ -19,9 +19,16 @@ from isotone.counts import (
 )
 from isotone.counts.breakdown import read_breakdown
 from isotone.errors import InputError
-from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, Law, log_concave_reach, rank, rounding_reach
-from isotone.linear.mechanism import OTHER_DRAWS
-from isotone.noise.public_stream import public_stream
+from isotone.linear.mechanism import (
+    FALSE_CONFIDENCE,
+    LAW_STREAM,
+    OTHER_DRAWS,
+    Law,
+    log_concave_reach,
+    rank,
+    rounding_reach,
+)
+from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 
 TREE = Poset("abcde", [("b", "a"), ("c", "a"), ("d", "c")])

@@ -18,9 +18,8 @@ from isotone.counts.count_plan import Setting, best_mechanism, plan
 from isotone.counts.matrix import MatrixMechanism, all_records_of, has_few_records, longest_change, records_of
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.draws import ExactDraws
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Neighbours
 from isotone.release.manifest import rebuild_count_mechanism, recipe_of
 
 SMALL = [P for n in range(1, 5) for P in all_posets(n)]

@@ -15,7 +15,7 @@ from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, relative
 from isotone.counts.consistency import consistent
 from isotone.counts.count_plan import plan
 from isotone.counts.hierarchy import exact_shares, gaussian_shares, project_tree, require_hierarchy
-from isotone.counts.objective import care_weights
+from isotone.counts.mechanism import care_weights
 from isotone.errors import InputError
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares, round_tree
 from isotone.order import Poset

@@ -9,8 +9,8 @@ import pytest
 
 from isotone.counts import BoundedPosetMechanism, PosetMechanism
 from isotone.counts.sampler import Recent
-from isotone.linear.law import LAW_STREAM, upper_draw
-from isotone.noise.public_stream import public_stream
+from isotone.linear.mechanism import LAW_STREAM, upper_draw
+from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 
 TREE = Poset("abcde", [("b", "a"), ("c", "a"), ("d", "c")])

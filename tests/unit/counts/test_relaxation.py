@@ -26,9 +26,9 @@ from isotone.counts.relaxation_tree import Worth, missing_pairs
 from isotone.counts.sampler import Recent, Sampler
 from isotone.errors import InputError, OrderError
 from isotone.mechanism import no_progress
-from isotone.noise.public_stream import public_stream
+from isotone.noise.simulate import public_stream
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.steps import steps
 
 

@@ -9,7 +9,7 @@ from tests.support.posets import all_posets
 from isotone.counts.relaxation import LogCount, put_back, try_pairs
 from isotone.counts.relaxation_tree import fits, fits_with, grow, new_tree, rows_of, split_module
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.steps import steps
 
 

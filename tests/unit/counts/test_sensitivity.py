@@ -3,7 +3,7 @@ import pytest
 from tests.support.filters import changes
 from tests.support.posets import all_posets
 
-from isotone.counts.statistic import Sensitivity
+from isotone.counts.mechanism import Sensitivity
 from isotone.errors import InputError
 from isotone.order import Poset
 

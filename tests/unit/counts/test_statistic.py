@@ -5,7 +5,7 @@ import numpy as np
 import pandas
 import pytest
 
-from isotone.counts.statistic import check_counts
+from isotone.counts.mechanism import check_counts
 from isotone.errors import InputError, OrderError
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset

@@ -17,7 +17,7 @@ from isotone.audit.exact import audit_exact
 from isotone.counts import TreeFieldMechanism, tree_field
 from isotone.counts import tree_field as field_shares
 from isotone.counts.hierarchy import require_hierarchy
-from isotone.counts.objective import cared_error
+from isotone.counts.mechanism import cared_error
 from isotone.counts.tree_field import FieldLaw, FieldSampler, FieldTypes
 from isotone.errors import InputError, OrderError
 from isotone.order import Poset

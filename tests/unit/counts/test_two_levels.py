@@ -18,7 +18,7 @@ from isotone.counts.sampler import CoupledSource, Method, Sampler
 from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions import extended as bipartitions
+from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.coupling import Past, TwoLevels, sweep, sweep_widely
 
 

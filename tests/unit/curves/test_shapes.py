@@ -24,7 +24,6 @@ from isotone.curves.regression import mechanism_for
 from isotone.curves.shape_posterior import NearestOfShape, PieceDraw
 from isotone.curves.shapes import LinearPieces, parse_shape, spread_knots
 from isotone.errors import InputError
-from isotone.published.curves.shape_tree import IMPOSSIBLE
 from isotone.published.curves.splits import (
     PIECE,
     ConstantSplitter,
@@ -32,6 +31,7 @@ from isotone.published.curves.splits import (
     LinearSplitter,
     LipschitzSplitter,
 )
+from isotone.published.curves.threshold import IMPOSSIBLE
 
 POINTS, VALUES = 4, 5
 ONE = (Fraction(0), Fraction(1))

@@ -73,7 +73,7 @@ def test_a_port_in_use_is_refused(tmp_path):
 def test_there_is_no_option_for_another_address():
     import inspect
 
-    from isotone.cli.serving import serve
+    from isotone.cli.release import serve
 
     assert set(inspect.signature(serve).parameters) == {
         "port",

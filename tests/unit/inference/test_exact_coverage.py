@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from isotone.counts import DiscreteLaplaceMechanism
-from isotone.inference.population import Measured
-from isotone.linear.law import Law
+from isotone.inference import Measured
+from isotone.linear.mechanism import Law
 from isotone.order import Poset
 
 P = Poset(["a", "b"], [("a", "b")])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from isotone import inference as population
 from isotone.counts import DiscreteLaplaceMechanism
 from isotone.errors import InputError
-from isotone.inference import population
-from isotone.inference.population import Measured, population_proportion, population_share
+from isotone.inference import Measured, population_proportion, population_share
 from isotone.order import Poset
 
 RECORDS = 30

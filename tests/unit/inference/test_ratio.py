@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from isotone.counts import PosetMechanism
-from isotone.inference.estimates import ratio
-from isotone.linear.law import rank
+from isotone.inference import ratio
+from isotone.linear.mechanism import rank
 from isotone.order import Poset
 
 P = Poset("abc", [("b", "a"), ("c", "b")])

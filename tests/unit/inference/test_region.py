@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
-from isotone.inference.estimates import FeasibleRegion
-from isotone.inference.population import Measured
+from isotone.inference import FeasibleRegion, Measured
 from isotone.order import Poset
 
 P = Poset("abc", [("b", "a"), ("c", "a")])

@@ -16,8 +16,8 @@ import pytest
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.interop import opendp as bridge
-from isotone.interop.opendp import curves as curve_bridge
-from isotone.interop.opendp import tables as table_bridge
+from isotone.interop.opendp import measurements as curve_bridge
+from isotone.interop.opendp import measurements as table_bridge
 from isotone.order import Poset
 from isotone.tables import TwoStageMechanism, fixed_point, simulate_distribution
 

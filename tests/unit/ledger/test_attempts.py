@@ -12,7 +12,7 @@ from tests.support.ledger_worker import make
 
 from isotone.errors import BudgetError, DeliveryError, InputError, LedgerError
 from isotone.ledger import Attempt, AttemptError, BusyError, Cost, Ledger, LostError, SealedError
-from isotone.ledger.attempt import Signals, raise_alone
+from isotone.ledger.ledger import Signals, raise_alone
 from isotone.privacy.guarantee import Guarantee
 
 ONE = Guarantee.pure(1)

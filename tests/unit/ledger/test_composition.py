@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from isotone.cli import app
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger import Cost, Ledger
-from isotone.ledger.composition import Composition
+from isotone.ledger.entries import Composition
 from isotone.privacy.calibration import largest_rho, smallest_epsilon
 from isotone.privacy.guarantee import Guarantee
 

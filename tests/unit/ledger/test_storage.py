@@ -16,9 +16,10 @@ from tests.support.ledger_worker import make
 
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger import Cost, Ledger, open_or_start
-from isotone.ledger.stores import locks, sqlite
+from isotone.ledger.stores import sqlite
+from isotone.ledger.stores import sqlite as locks
 from isotone.ledger.stores.postgres import PostgresStore
-from isotone.ledger.stores.store import TABLES
+from isotone.ledger.stores.sqlite import TABLES
 from isotone.privacy.guarantee import Guarantee
 
 ONE = Guarantee.pure(1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
-from isotone.noise.brackets import exp_negative, log_two, powers_of_exp
+from isotone.noise.bits import exp_negative, log_two, powers_of_exp
 
 rationals = st.fractions(min_value=0, max_value=400, max_denominator=10**9) | st.builds(
     Fraction, st.integers(0, 2**80), st.integers(1, 2**80)

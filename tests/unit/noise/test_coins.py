@@ -6,10 +6,10 @@ from tests.support.tape import Script, follow_all_paths
 
 from isotone.errors import InputError
 from isotone.noise import bernoulli, bernoulli_exp, bernoulli_exp_lazily
-from isotone.noise import brackets as coins
-from isotone.noise.brackets import exp_negative
+from isotone.noise import bits as coins
+from isotone.noise.bits import exp_negative
 
-COINS = ["isotone.noise.brackets.random_below"]
+COINS = ["isotone.noise.bits.random_below"]
 
 
 def exp_of(x: Fraction) -> Fraction:

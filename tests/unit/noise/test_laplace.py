@@ -5,10 +5,10 @@ from tests.support.tape import Law, follow_all_paths
 
 from isotone import noise
 from isotone.errors import InputError
-from isotone.noise.brackets import exp_negative
+from isotone.noise.bits import exp_negative
 
 SOURCES = [
-    "isotone.noise.brackets.random_below",
+    "isotone.noise.bits.random_below",
     "isotone.noise.laplace.random_below",
     "isotone.noise.laplace.random_bits",
 ]

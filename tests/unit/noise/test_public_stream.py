@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isotone.noise.public_stream import PublicStream
+from isotone.noise.simulate import PublicStream
 
 ALMOST_NEVER = 1e-6
 

@@ -13,7 +13,7 @@ from tests.support.tape import follow_all_paths
 
 from isotone import noise
 from isotone.noise import bits, exponential, gaussian
-from isotone.noise.brackets import bernoulli_exp_lazily
+from isotone.noise.bits import bernoulli_exp_lazily
 
 DRAWS = 3_000
 

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
-from isotone.noise import wide
-from isotone.noise.wide import POWER_ERROR, below, exp2_negative, multiply, shift_left, shift_right
+from isotone.noise import bits as wide
+from isotone.noise.bits import POWER_ERROR, below, exp2_negative, multiply, shift_left, shift_right
 
 words = st.integers(0, 2**64 - 1)
 wides = st.integers(0, 2**128 - 1)

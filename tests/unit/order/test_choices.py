@@ -13,8 +13,7 @@ from tests.support.posets import all_orders
 
 from isotone.errors import OrderError
 from isotone.order import Poset
-from isotone.order.closure import codings
-from isotone.order.exclusive import Choice, read_children
+from isotone.order.closure import Choice, codings, read_children
 
 FORESTS = [P for n in range(1, 7) for P in all_forests(n) if P.choices]
 QUESTION = {"yes": None, "red": "yes", "blue": "yes", "dark": "blue", "pale": "blue"}

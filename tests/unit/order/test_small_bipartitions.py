@@ -16,7 +16,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.posets import all_posets
 
 from isotone.order import Poset
-from isotone.order.bipartitions import extended
+from isotone.order.bipartitions import counting as extended
 from isotone.order.bipartitions.small import ELEMENTS, Part, SmallRows, is_small, part_of
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

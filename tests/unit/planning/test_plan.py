@@ -11,7 +11,7 @@ from rich.console import Console
 
 import isotone as iso
 from isotone.curves.plan import plan as curve_plan
-from isotone.planning.plan import Plan
+from isotone.planning import Plan
 
 
 def plans() -> list[Plan[Any]]:

@@ -22,8 +22,7 @@ from isotone.counts.count_plan import (
 from isotone.curves.problem import ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.adjacency import ADDING, NEIGHBOURS, REPLACING, Adjacency
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import ADDING, NEIGHBOURS, REPLACING, Adjacency, Guarantee, Unit
 from isotone.tables.two_stage import change
 
 PAIR: Any = "pair"

@@ -17,7 +17,7 @@ import isotone.tables as tables
 from isotone.counts.count_plan import plan as count_plan
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.adjacency import NEIGHBOURS
+from isotone.privacy.guarantee import NEIGHBOURS
 from isotone.release.manifest import recipe_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.plan import plan as table_plan

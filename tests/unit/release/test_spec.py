@@ -6,7 +6,7 @@ import pytest
 
 import isotone as iso
 from isotone.errors import IsotoneError, OrderError, SpecError
-from isotone.planning.plan import Plan
+from isotone.planning import Plan
 from isotone.release import load_order, load_spec
 from isotone.release.order_files import read_categories, read_order
 from isotone.release.whatif import side_by_side

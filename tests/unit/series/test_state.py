@@ -16,7 +16,7 @@ import pytest
 
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import BusyError, Charge, Ledger, LostError, SealedError
-from isotone.ledger.attempt import AttemptError
+from isotone.ledger.ledger import AttemptError
 from isotone.ledger.stores import sqlite
 from isotone.ledger.stores.postgres import PostgresStore
 from isotone.privacy.guarantee import Guarantee

@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 
 from isotone.order import Poset
 from isotone.order.drawing import hasse_svg
-from isotone.svg.charts import NestedRow, bars, cumulative, curve, distribution, nested_dots
-from isotone.svg.elements import LogAxis, text_width, ticks, wrapped
+from isotone.svg import (
+    LogAxis,
+    NestedRow,
+    bars,
+    cumulative,
+    curve,
+    distribution,
+    nested_dots,
+    text_width,
+    ticks,
+    wrapped,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = '<script>alert("x")</script>&\'\x00\x1b\ud800 '

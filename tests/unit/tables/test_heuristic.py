@@ -9,7 +9,7 @@ import pytest
 from tests.support.tables_exact import exact_heuristic, shapes
 
 from isotone.errors import InputError
-from isotone.published.tables.polytope import is_extreme
+from isotone.published.tables.lp import is_extreme
 from isotone.published.tables.row_by_row import Selector, fill_order
 from isotone.published.tables.scales import ScaleMechanism, values_by_row
 from isotone.tables import fixed_point

@@ -10,8 +10,7 @@ from tests.support.tables_exact import solve
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Unit
-from isotone.published.tables.lp import full_program, linear_program
-from isotone.published.tables.polytope import is_private
+from isotone.published.tables.lp import full_program, is_private, linear_program
 from isotone.published.tables.scales import ScaleMechanism, ScaleProgram, best_ratio, scales
 from isotone.tables import certificate, fixed_point
 from isotone.tables.matrices.geometric import loss_matrix

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotone.errors import InputError
-from isotone.published.tables.polytope import (
+from isotone.published.tables.lp import (
     fixed_polytope,
     fixed_representation,
     has_fixed_point,

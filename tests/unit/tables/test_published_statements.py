@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isotone.published.tables.polytope import (
+from isotone.published.tables.lp import (
     fixed_polytope,
     fixed_representation,
     unfixed_polytope,

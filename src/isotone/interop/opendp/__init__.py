@@ -27,9 +27,7 @@ from isotone.interop.opendp.context import (
     make_isotone_table,
     register,
 )
-from isotone.interop.opendp.counts import make_counts
-from isotone.interop.opendp.curves import make_curve
-from isotone.interop.opendp.tables import make_distribution, make_table
+from isotone.interop.opendp.measurements import make_counts, make_curve, make_distribution, make_table
 
 __all__ = [
     "make_column",

@@ -23,9 +23,7 @@ from isotone.counts.mechanism import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, make_column
-from isotone.interop.opendp.counts import counts_measurement
-from isotone.interop.opendp.curves import curve_measurement
-from isotone.interop.opendp.tables import make_table
+from isotone.interop.opendp.measurements import counts_measurement, curve_measurement, make_table
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number

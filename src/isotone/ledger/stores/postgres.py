@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from isotone.errors import LedgerError
 from isotone.lazy import install
-from isotone.ledger.stores.locks import busy
-from isotone.ledger.stores.store import TABLES, ConflictError, Execute, Rows, postgres_schema
+from isotone.ledger.stores.sqlite import TABLES, ConflictError, Execute, Rows, busy, postgres_schema
 
 __all__ = ["PostgresStore"]
 

@@ -1,27 +1,473 @@
-"""A ledger in one SQLite file.
+"""What a ledger asks of the place that keeps its rows, and the tables that it keeps there.
 
-The file is opened by SQLite alone, here. Its locks are POSIX locks, and a process that opens the file by any other way and
-closes it again loses all of them, those of its other threads included: another process could then write over a charge.
+Two outcomes of a charge, ``drawn`` and ``failed``, are rivals for one primary key: the database itself lets only one of them
+happen, and only once. Each time that the data of a charge is read is a *turn*. A turn ends with an outcome, with a row of its
+own ("interrupted" by our handler of a signal, "died" where the next process found its lock free), or not yet.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
+import re
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from isotone.errors import LedgerError
-from isotone.ledger.stores.locks import LOCK_ENDING, file_lock, queue
-from isotone.ledger.stores.store import ConflictError, Execute, MissingError, Rows, sqlite_schema
 
-__all__ = ["SqliteStore", "in_memory", "is_ledger_file"]
+__all__ = [
+    "APPEND_ONLY",
+    "LOCK_ENDING",
+    "TABLES",
+    "BusyError",
+    "ConflictError",
+    "Execute",
+    "MissingError",
+    "Rows",
+    "SqliteStore",
+    "Store",
+    "busy",
+    "file_lock",
+    "in_memory",
+    "is_ledger_file",
+    "network_disk",
+    "not_nested",
+    "postgres_schema",
+    "queue",
+    "sqlite_schema",
+]
+
 
 T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+Execute = Callable[..., Rows]
+"""``execute(sql, *parameters)`` with ``?`` for each parameter; the rows it returns, if any."""
+
+
+class ConflictError(LedgerError):
+    """The database refused a row.
+
+    Its key is taken, or the row would change or remove another.
+    """
+
+
+class BusyError(LedgerError):
+    """Another live process or thread works on the same request."""
+
+
+class MissingError(LedgerError):
+    """There is no ledger at this place."""
+
+
+class Store(Protocol):
+    """A place for a ledger's rows. No connection outlives a call, so nothing is shared across a fork."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, for messages (never with a password)."""
+        ...
+
+    @property
+    def default_dataset(self) -> str | None:
+        """The data set's name when the steward gives none."""
+        ...
+
+    @property
+    def one_dataset(self) -> bool:
+        """Whether the place belongs to one data set only."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether a lock would leave nothing behind that was not there."""
+        ...
+
+    def has_tables(self, execute: Execute) -> bool:
+        """Whether the tables of a ledger are there."""
+        ...
+
+    def require_place(self) -> None:
+        """Refuse a place where no ledger can ever be made."""
+        ...
+
+    def create(self, work: Callable[[Execute], T]) -> T:
+        """Make the tables if they are missing and run ``work``, all of it or nothing. Creators wait for each other."""
+        ...
+
+    def transact(self, work: Callable[[Execute], T]) -> T:
+        """Run ``work(execute)`` in one serialisable transaction, durable when this returns.
+
+        Raises :class:`MissingError` where there is no file.
+        """
+        ...
+
+    def remove(self, work: Callable[[Execute], None]) -> None:
+        """Run ``work``, which removes the last row of a data set, and leave nothing behind where the place was its own."""
+        ...
+
+    def lock(self, key: str, *, wait: bool) -> AbstractContextManager[None]:
+        """Hold ``key`` against every other process until the block or this process ends, however it ends.
+
+        Who finds it held waits for the other's end, or with ``wait=False`` gets a :class:`BusyError`. No time-out
+        is involved: a lock that can be taken has no living holder.
+        """
+        ...
+
+
+APPEND_ONLY = "rows of a ledger are never changed or removed"
+
+_CHARGE = "dataset TEXT NOT NULL, number INTEGER NOT NULL"
+_OF_CHARGE = "PRIMARY KEY (dataset, number), FOREIGN KEY (dataset, number) REFERENCES isotone_charge"
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS isotone_ledger (
+        dataset TEXT PRIMARY KEY, kind TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+        rho TEXT NOT NULL, rule TEXT NOT NULL, neighbours TEXT NOT NULL, unit TEXT, created TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS isotone_unit (
+        dataset TEXT PRIMARY KEY REFERENCES isotone_ledger, unit TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS isotone_charge (
+        dataset TEXT NOT NULL REFERENCES isotone_ledger, number INTEGER NOT NULL, time TEXT NOT NULL,
+        kind TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL, rho TEXT NOT NULL,
+        mechanism TEXT NOT NULL, description TEXT NOT NULL, spec TEXT NOT NULL, request TEXT,
+        PRIMARY KEY (dataset, number))""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_reading ({_CHARGE}, turn INTEGER NOT NULL,
+        PRIMARY KEY (dataset, number, turn), FOREIGN KEY (dataset, number) REFERENCES isotone_charge)""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_ending ({_CHARGE}, turn INTEGER NOT NULL,
+        manner TEXT NOT NULL CHECK (manner IN ('interrupted', 'died')),
+        PRIMARY KEY (dataset, number, turn), FOREIGN KEY (dataset, number, turn) REFERENCES isotone_reading)""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_outcome (
+        {_CHARGE}, state TEXT NOT NULL CHECK (state IN ('drawn', 'failed')), {_OF_CHARGE})""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_sealed ({_CHARGE}, release TEXT NOT NULL,
+        PRIMARY KEY (dataset, number), FOREIGN KEY (dataset, number) REFERENCES isotone_outcome)""",
+    f"""CREATE TABLE IF NOT EXISTS isotone_period ({_CHARGE}, period INTEGER NOT NULL, shown TEXT NOT NULL,
+        PRIMARY KEY (dataset, number, period), FOREIGN KEY (dataset, number) REFERENCES isotone_sealed)""",
+)
+_KEYS = {
+    "isotone_ledger": ("dataset",),
+    "isotone_unit": ("dataset",),
+    "isotone_charge": ("dataset", "number"),
+    "isotone_reading": ("dataset", "number", "turn"),
+    "isotone_ending": ("dataset", "number", "turn"),
+    "isotone_outcome": ("dataset", "number"),
+    "isotone_sealed": ("dataset", "number"),
+    "isotone_period": ("dataset", "number", "period"),
+}
+TABLES = tuple(_KEYS)
+_WITHOUT_CHARGE = "isotone_ledger"
+"""Its row may be removed while the data set has no charge; nothing else ever is."""
+_CHARGED = "EXISTS (SELECT 1 FROM isotone_charge WHERE dataset = OLD.dataset)"
+
+
+def sqlite_schema() -> Sequence[str]:
+    """Tables, and triggers that refuse to change, remove or replace a row.
+
+    ``INSERT OR REPLACE`` removes the old row without a word to the DELETE trigger, so that inserts are watched too: for
+    a key that exists, and for a row number that exists.
+    """
+    refuse = f"BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END"
+    triggers: list[str] = []
+    for table, key in _KEYS.items():
+        same = " AND ".join(f"{column} = NEW.{column}" for column in key)
+        exists = f"EXISTS (SELECT 1 FROM {table} WHERE ({same}) OR rowid = NEW.rowid)"
+        removal = f"WHEN {_CHARGED} " if table == _WITHOUT_CHARGE else ""
+        triggers += [
+            f"CREATE TRIGGER IF NOT EXISTS {table}_{verb} BEFORE {verb} ON {table} {when}{refuse}"
+            for verb, when in (("UPDATE", ""), ("DELETE", removal), ("INSERT", f"WHEN {exists} "))
+        ]
+    return [*_TABLES, *triggers]
+
+
+def postgres_schema() -> Sequence[str]:
+    """Tables, and triggers that refuse to change or remove a row."""
+    refusal = f"RAISE EXCEPTION '{APPEND_ONLY}';"
+    functions = (
+        f"CREATE OR REPLACE FUNCTION isotone_append_only() RETURNS trigger AS $$ BEGIN {refusal} END $$ LANGUAGE plpgsql",
+        f"CREATE OR REPLACE FUNCTION isotone_without_charge() RETURNS trigger AS $$ BEGIN "
+        f"IF {_CHARGED} THEN {refusal} END IF; RETURN OLD; END $$ LANGUAGE plpgsql",
+    )
+    triggers = [
+        f"CREATE OR REPLACE TRIGGER {table}_append_only BEFORE UPDATE "
+        f"{'' if table == _WITHOUT_CHARGE else 'OR DELETE '}OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION isotone_append_only()"
+        for table in TABLES
+    ]
+    removal = (
+        f"CREATE OR REPLACE TRIGGER {_WITHOUT_CHARGE}_removal BEFORE DELETE ON {_WITHOUT_CHARGE} "
+        "FOR EACH ROW EXECUTE FUNCTION isotone_without_charge()"
+    )
+    return [*_TABLES, *functions, *triggers, removal]
+
+
+# Locks between processes, in a file beside the ledger.
+#
+# The system lets go of a process's locks when the process ends, however it ends: a lock that can be taken proves that its
+# last holder is gone, without any time-out. One file serves every request of a ledger; each request is one byte far out
+# in it, found by a hash. Nothing is written there.
+#
+# Locks of this kind belong to a process, so threads of one process are kept apart here, and all of them use one
+# descriptor: closing a second one would let go of every lock of the process.
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None
+
+
+LOCK_ENDING = ".lock"
+"""What the name of a lock file adds to that of its ledger."""
+
+_NETWORK = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "davfs",
+        "fuse.sshfs",
+        "fuse.davfs2",
+        "fuse.rclone",
+        "fuse.s3fs",
+    }
+)
+
+
+@dataclass
+class _LockFile:
+    """A lock file that this process has open."""
+
+    descriptor: int
+    owners: set[int] = field(default_factory=set[int])
+    """The bytes that a thread of this process holds or waits for."""
+
+
+_guard = threading.Condition()
+_files: dict[tuple[int, int], _LockFile] = {}
+_inside = threading.local()
+_waiting: set[int] = set()
+"""The descriptors of folders in whose queues threads of this process stand."""
+
+
+def _forget() -> None:
+    """Drop the parent's locks in a forked child, and leave its queues: they would be held as long as the child lives."""
+    global _guard, _files, _inside, _waiting
+    for descriptor in _waiting:
+        with suppress(OSError):
+            os.close(descriptor)
+    _guard, _files, _inside, _waiting = threading.Condition(), {}, threading.local(), set()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def busy(what: str) -> BusyError:
+    """The error for a request that somebody alive works on."""
+    return BusyError(
+        f"Another process works on the same request ({what}). Wait for its end; then the release is there, or "
+        "the same request takes the charge over. Nothing was charged."
+    )
+
+
+@contextmanager
+def not_nested(key: tuple[str, ...]) -> Generator[None]:
+    """Raise an error if a thread would wait for a lock that it holds itself.
+
+    It would wait for ever. The first entry of ``key`` is where the ledger is; every name of one file means the same.
+    """
+    place = key[0] if "://" in key[0] else os.path.realpath(key[0])
+    key = (place, *key[1:])
+    held: set[tuple[str, ...]] = _inside.__dict__.setdefault("held", set())
+    if key in held:
+        raise BusyError("This request is already under way in the same thread. Finish that attempt first.")
+    held.add(key)
+    try:
+        yield
+    finally:
+        held.discard(key)
+
+
+@contextmanager
+def queue(folder: Path) -> Generator[None]:
+    """Stand in line with every thread and process that works on a ledger of ``folder``, and be next while the block runs.
+
+    SQLite alone lets who waits look again from time to time, and in a crowd somebody may never find it free. This is
+    for fairness and nothing else: where a folder cannot be locked there is no line.
+    """
+    descriptor = _stand_in_line(folder)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            _waiting.discard(descriptor)
+            with suppress(OSError):  # by name: a child that was forked meanwhile has the descriptor too
+                _flock(descriptor, unlock=True)
+            os.close(descriptor)
+
+
+def _stand_in_line(folder: Path) -> int | None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    _waiting.add(descriptor)
+    try:
+        _flock(descriptor)
+    except BaseException as error:
+        _waiting.discard(descriptor)
+        os.close(descriptor)
+        if isinstance(error, OSError):
+            return None
+        raise
+    return descriptor
+
+
+def _flock(descriptor: int, *, unlock: bool = False) -> None:
+    """Lock an open folder, or unlock it. Such locks are of one descriptor, and not of the process."""
+    if fcntl is None:
+        raise OSError("there are no locks")
+    fcntl.flock(descriptor, fcntl.LOCK_UN if unlock else fcntl.LOCK_EX)
+
+
+@contextmanager
+def file_lock(path: Path, key: str, *, wait: bool) -> Generator[None]:
+    """Hold ``key`` in the lock file at ``path`` while the block runs."""
+    place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "big")
+    _require_locks(path)
+    while True:
+        file = _claim(path, place, wait=wait)
+        try:
+            _lock(file, path, place, wait=wait)
+            if _is_at(file, path):  # otherwise somebody removed the lock file meanwhile: use the new one
+                break
+        except BaseException:
+            _let_go(file, place)
+            raise
+        _let_go(file, place)
+    try:
+        yield
+    finally:
+        _let_go(file, place)
+
+
+def _claim(path: Path, place: int, *, wait: bool) -> _LockFile:
+    """Be the one thread of this process that deals with ``place``."""
+    with _guard:
+        while True:
+            file = _open(path)
+            if place not in file.owners:
+                file.owners.add(place)
+                return file
+            if not wait:
+                raise busy(str(path))
+            _guard.wait()
+
+
+def _open(path: Path) -> _LockFile:
+    try:
+        found = path.stat()
+        known = _files.get((found.st_dev, found.st_ino))
+        if known is not None:
+            return known
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise _unusable(path, error) from error
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    status = os.fstat(descriptor)
+    return _files.setdefault((status.st_dev, status.st_ino), _LockFile(descriptor))
+
+
+def _lock(file: _LockFile, path: Path, place: int, *, wait: bool) -> None:
+    assert fcntl is not None
+    try:
+        fcntl.lockf(file.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, place)
+    except OSError as error:
+        if not wait and error.errno in (errno.EACCES, errno.EAGAIN):
+            raise busy(str(path)) from None
+        raise _unusable(path, error) from error
+
+
+def _let_go(file: _LockFile, place: int) -> None:
+    assert fcntl is not None
+    with _guard:
+        with suppress(OSError):  # a disk that gave no lock has none to take back
+            fcntl.lockf(file.descriptor, fcntl.LOCK_UN, 1, place)
+        file.owners.discard(place)
+        if not file.owners:
+            for key in [key for key, value in _files.items() if value is file]:
+                del _files[key]
+            os.close(file.descriptor)
+        _guard.notify_all()
+
+
+def _is_at(file: _LockFile, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _unusable(path: Path, error: OSError) -> LedgerError:
+    return LedgerError(
+        f"The lock file {path} cannot be used ({error.strerror or error}). A ledger needs a folder that can be written, on "
+        "a disk with working locks. Nothing was charged."
+    )
+
+
+def _require_locks(path: Path) -> None:
+    """Refuse where a lock would not mean what it must mean."""
+    if fcntl is None:
+        raise LedgerError(
+            "This system has no POSIX file locks, which a ledger in a file needs. Keep the ledger in PostgreSQL."
+        )
+    kind = network_disk(path.parent)
+    if kind is not None:
+        raise LedgerError(
+            f"The folder {path.parent} is on a network disk ({kind}), whose locks cannot be relied on. Keep the ledger on "
+            "a local disk, or in PostgreSQL for several machines. Nothing was charged."
+        )
+
+
+def network_disk(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The kind of network disk that ``folder`` is on.
+
+    None for a local disk, or where the system does not say.
+    """
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        where = os.path.realpath(folder)
+    except OSError:
+        return None
+    best, kind = -1, ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        if len(before.split()) < 5 or not after:
+            continue
+        point = re.sub(
+            r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4]
+        )  # spaces are \\040
+        inside = where == point or where.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= best:
+            best, kind = len(point), after.split()[0]
+    return kind if kind in _NETWORK else None
+
+
+# A ledger in one SQLite file.
+#
+# The file is opened by SQLite alone, here. Its locks are POSIX locks, and a process that opens the file by any other way and
+# closes it again loses all of them, those of its other threads included: another process could then write over a charge.
+
 _APPLICATION_ID = 0x49534F54  # "ISOT": marks a SQLite file as a ledger of ours
 _WAIT_SECONDS = 60.0
 

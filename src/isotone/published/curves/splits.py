@@ -23,7 +23,7 @@ from isotone.curves.shapes import (
 )
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.published.curves.shape_tree import (
+from isotone.published.curves.threshold import (
     IMPOSSIBLE,
     ShapeTree,
     Splits,

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats
 from isotone.errors import InputError
 from isotone.noise import Simulated
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.published.tables.lp import Peeled, peel
 from isotone.published.tables.scales import PeeledTerms, ScaleMechanism, require_scales, scale_mechanism
 from isotone.tables.distribution import (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError, IsotoneError
 from isotone.kernels import kernel
 from isotone.mechanism import Error
-from isotone.noise.brackets import powers_of_exp
+from isotone.noise.bits import powers_of_exp
 from isotone.noise.choices import OPEN, locate
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Unit

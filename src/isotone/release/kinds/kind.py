@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from isotone.audit.exact import AuditReport
-    from isotone.inference.estimates import Estimate
+    from isotone.inference import Estimate
     from isotone.privacy.guarantee import Number
     from isotone.release.description import Description, Section
     from isotone.release.result import Release

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.calibration import discrete_sigma_squared
 from isotone.privacy.checks import Number, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.tables.distribution import Counts, DistributionLike, probabilities_of, top_coded
 from isotone.tables.matrices.geometric import Loss, loss_rows
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.kernels import kernel
-from isotone.privacy.adjacency import Neighbours
 from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
-from isotone.privacy.guarantee import Unit
+from isotone.privacy.guarantee import Neighbours, Unit
 from isotone.published.tables.lp import Solver, linear_program
 from isotone.published.tables.row_by_row import Selector, heuristic
 from isotone.tables.distribution import DistributionLike, is_simulated, probabilities_of

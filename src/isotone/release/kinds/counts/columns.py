@@ -16,8 +16,7 @@ from isotone.counts.knorm import KNormMechanism
 from isotone.counts.margins import MarginsMechanism, draws_of_margins
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.linear.law import FALSE_CONFIDENCE, LAW_STREAM, rank
-from isotone.linear.mechanism import LinearMechanism
+from isotone.linear.mechanism import FALSE_CONFIDENCE, LAW_STREAM, LinearMechanism, rank
 from isotone.linear.strategy import Identity
 from isotone.order import Poset
 from isotone.release.manifest import rebuild_count_mechanism, recipe_of

@@ -19,8 +19,8 @@ from isotone.counts.margins import MarginsMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.counts.sampler import Recent
 from isotone.errors import InputError
-from isotone.inference.population import Measured, combined, common_scale, given_records
-from isotone.linear.law import Law
+from isotone.inference import Measured, combined, common_scale, given_records
+from isotone.linear.mechanism import Law
 from isotone.mechanism import HasGroups
 from isotone.order import Poset, project_covariance
 from isotone.order.building import is_hierarchy

@@ -22,10 +22,9 @@ from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
-from isotone.order.exclusive import read_children
-from isotone.privacy.adjacency import adjacency
+from isotone.order.closure import read_children
 from isotone.privacy.checks import did_you_mean, exact, plain_text, shown, whole_number
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, adjacency
 from isotone.reading.columns import public_texts
 from isotone.reading.contributions import Groups
 from isotone.reading.questions import Question, implied
@@ -74,7 +73,7 @@ from isotone.release.waves import WavesEntry, planned_waves, waves_entry
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
-    from isotone.planning.plan import Plan
+    from isotone.planning import Plan
     from isotone.reading.sources import Frame
     from isotone.release.kinds.kind import Stamp
     from isotone.release.pipeline import Job

@@ -19,7 +19,7 @@ from isotone.counts.mechanism import AdditiveMechanism
 from isotone.counts.sampler import mean_of_rows
 from isotone.errors import InputError
 from isotone.mechanism import HasGroups, Progress
-from isotone.noise.public_stream import public_stream
+from isotone.noise.simulate import public_stream
 from isotone.privacy.checks import truth
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.columns import (

@@ -15,8 +15,8 @@ from isotone.counts.breakdown import Breakdown, margin_of
 from isotone.counts.margins import Cell, MarginsMechanism, margins_law
 from isotone.counts.sampler import Recent
 from isotone.errors import InputError
-from isotone.inference.estimates import Estimate
-from isotone.inference.population import (
+from isotone.inference import (
+    Estimate,
     Measured,
     changes,
     clipped,
@@ -25,7 +25,7 @@ from isotone.inference.population import (
     summed,
     widened,
 )
-from isotone.linear.law import Law
+from isotone.linear.mechanism import Law
 from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth
 from isotone.release.kinds.counts.columns import rebuild_margins
 from isotone.release.kinds.counts.derived import (

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone import svg as charts
 from isotone.counts import LaplaceMechanism
-from isotone.inference.estimates import AT_THE_LIMIT, NOT_KNOWN
+from isotone.inference import AT_THE_LIMIT, NOT_KNOWN
 from isotone.order.drawing import hasse_svg
 from isotone.order.layout import nested_order
 from isotone.release.description import Answers
 from isotone.release.kinds.counts.derived import draws_of, labels_of, questions_of
 from isotone.release.kinds.kind import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from, rebuild_count_mechanism
-from isotone.svg import charts
-from isotone.svg.charts import NestedRow, nested_dots
+from isotone.svg import NestedRow, nested_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,8 @@ from isotone.curves.losses import LOSSES, parse_loss
 from isotone.curves.measure import NoisySums
 from isotone.curves.shapes import SHAPES
 from isotone.errors import InputError
-from isotone.inference.estimates import Estimate
-from isotone.planning.plan import Column, Plan, Row
+from isotone.inference import Estimate
+from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, exact, one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, budget_of

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from isotone import svg as charts
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee, Number, exact
 from isotone.release.kinds.curve.description import (
@@ -23,7 +24,6 @@ from isotone.release.kinds.curve.description import (
 )
 from isotone.release.kinds.kind import INK, SOFT, Kind, Page
 from isotone.release.manifest import Columns, Manifest, guarantee_from
-from isotone.svg import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

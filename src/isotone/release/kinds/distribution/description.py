@@ -37,7 +37,7 @@ from isotone.release.manifest import Manifest, column_name, public_names, recipe
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
-    from isotone.planning.plan import Plan
+    from isotone.planning import Plan
     from isotone.reading.sources import Frame
 
 __all__ = ["Distribution", "DistributionManifest", "LineEntry", "grouped_by", "line_columns", "lines_of"]

@@ -11,7 +11,7 @@ import numpy as np
 from isotone.distribution.figures import LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
-from isotone.inference.estimates import Estimate
+from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, exact, shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.distribution.description import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from isotone import svg as charts
 from isotone.release.kinds.kind import INK, SOFT, Page
-from isotone.svg import charts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

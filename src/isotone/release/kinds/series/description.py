@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.ledger import Ledger
     from isotone.mechanism import Progress
-    from isotone.planning.plan import Plan
+    from isotone.planning import Plan
     from isotone.series.state import OpenSeries
 
 __all__ = [

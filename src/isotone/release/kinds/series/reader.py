@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.inference.estimates import Estimate
-from isotone.inference.population import Measured, changes
-from isotone.linear.law import Law
+from isotone.inference import Estimate, Measured, changes
+from isotone.linear.mechanism import Law
 from isotone.order import Poset
 from isotone.privacy.checks import did_you_mean, shown
 from isotone.release.kinds.counts.reader import CountReader, group_place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from isotone.release.description import Answers
 from isotone.release.kinds.counts.report import CountsPage
 from isotone.release.kinds.kind import INK, SOFT, Page
-from isotone.svg.charts import curve
+from isotone.svg import curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -41,7 +41,7 @@ from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, tab
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
-    from isotone.planning.plan import Plan
+    from isotone.planning import Plan
     from isotone.reading.sources import Frame
 
 __all__ = ["BETWEEN", "PER", "Table", "TableManifest"]

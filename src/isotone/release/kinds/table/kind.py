@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone import svg as charts
 from isotone.errors import InputError
-from isotone.inference.estimates import Estimate
+from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader
@@ -26,7 +27,6 @@ from isotone.release.manifest import (
     rebuild_table_mechanism,
     recipe_of,
 )
-from isotone.svg import charts
 from isotone.tables.pairs import is_matched, pair_means
 from isotone.tables.posterior import content, is_shortest, shortest
 from isotone.tables.published_table import Measurement, from_noise, reach

@@ -1,1 +1,0 @@
-"""Compare mechanisms without data, and show the comparison."""

@@ -1,1 +1,0 @@
-"""Small vector pictures as text, for pages that load nothing."""
