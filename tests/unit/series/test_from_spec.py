@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.support.kills import every_kill
 from typer.testing import CliRunner
 
 import isotone as iso
@@ -21,6 +22,7 @@ from isotone.ledger import extract_charge
 from isotone.release.kinds.series.description import SeriesManifest
 from isotone.release.kinds.series.report import LATE
 from isotone.release.manifest import Manifest
+from isotone.release.over_time import closed
 from isotone.release.result import seal
 
 SPEC = """
@@ -211,10 +213,11 @@ def test_two_series_are_compared_with_independent_noise(tmp_path: Path) -> None:
 
 def test_groups_have_noise_of_their_own(tmp_path: Path) -> None:
     described = series(by={"region": ["north", "south"]})
-    office = Office(tmp_path, described, epsilon=1)
+    office = Office(tmp_path, described, epsilon="0.0001")
     secret = json.loads((office.secrets / "secret.json").read_bytes())
     noise = np.array([part["noise"] for part in secret["periods"]])
     assert noise.shape == (3, 2, 2)
+    assert not np.array_equal(noise[:, 0], noise[:, 1])
     data = table(("a", "first dose")).with_columns(region=pl.lit("south"))
     made = office.close(data, "week 1")
     assert made.columns["group"] == ("north", "north", "south", "south")
@@ -443,10 +446,14 @@ def test_who_asks_to_be_forgotten_stays_counted_and_is_not_found_again(
     isotone("series", "open", spec)
     isotone("series", "close", spec, "--period", "week 1")
     isotone("series", "erase", spec, "--unit", "a")
+    assert len(list((tmp_path / "secrets").glob("register-*"))) == 1
     place([("b", "second dose")])
     isotone("series", "close", spec, "--period", "week 2")
     assert list(iso.load_release(tmp_path / "out").columns["value"]) == [1, 2, 1, 2]
     assert len(list((tmp_path / "secrets").glob("register-*"))) == 1
+    place([("a", "first dose")])  # who comes back is somebody else
+    isotone("series", "close", spec, "--period", "week 3")
+    assert list(iso.load_release(tmp_path / "out").columns["value"]) == [1, 2, 1, 2, 1, 3]
 
 
 def test_contents_never_raise(tmp_path: Path) -> None:
@@ -461,3 +468,82 @@ def test_contents_never_raise(tmp_path: Path) -> None:
         }
         office.close(pl.DataFrame(rows), week)
     assert iso.verify(office.out).holds
+
+
+def test_a_kill_at_any_step_publishes_nothing_that_the_ledger_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data change between the tries. What is in the folder is in the ledger, and is never anything else afterwards."""
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    first = office.out.joinpath("release.csv").read_text()
+    seen, tries = set[str](), 0
+
+    def work() -> None:
+        nonlocal tries
+        tries += 1
+        rows = table(*[(str(i), "first dose") for i in range(100 * tries)])
+        closed(office.described, rows, "week 2", office.ledger, office.secrets, office.out, report=False)
+
+    for _ in every_kill(monkeypatch, work):
+        rows = office.ledger.store.transact(
+            lambda execute: execute("SELECT period, shown FROM isotone_period")
+        )
+        told = {period: json.loads(shown)[0] for period, shown in rows}
+        text = office.out.joinpath("release.csv").read_text()
+        if text != first:
+            values = [int(line.split(",")[2]) for line in text.splitlines()[3:]]
+            assert values == told[1]
+            seen.add(text)
+    assert tries > 20
+    assert len(seen) == 1
+    assert iso.verify(office.out, ledger=tmp_path / "a.ledger").holds
+
+
+def test_lost_secrets_end_the_series_and_keep_what_was_shown(tmp_path: Path) -> None:
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    (office.secrets / "secret.json").unlink()
+    with pytest.raises(LedgerError, match="gone"):
+        office.close(table(("a", "first dose")), "week 2")
+    again = office.close(table(), "week 1")
+    assert again.columns == iso.load_release(office.out).columns
+    with pytest.raises(InputError, match="opened before"):
+        Office(tmp_path, series(), epsilon=1)
+    assert str(office.ledger.spent().epsilon) == "1"
+
+
+def test_dates_in_the_data_are_not_looked_at(tmp_path: Path) -> None:
+    """A row of last year that arrives late counts now, and not before."""
+    office = Office(tmp_path, series())
+    office.close(table(("a", "first dose")).with_columns(date=pl.lit("2030-01-01")), "week 1")
+    late = table(("a", "first dose"), ("b", "first dose")).with_columns(date=pl.lit("1999-01-01"))
+    assert office.close(late, "week 2").columns["value"] == (0, 1, 0, 2)
+
+
+def test_a_full_disk_of_the_public_folder_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(tmp_path, series())
+    with monkeypatch.context() as patched:
+        patched.setattr("isotone.release.result.write_file", _full)
+        with pytest.raises(IsotoneError, match="could not be written"):
+            office.close(table(("a", "first dose")), "week 1")
+    again = office.close(table(("z", "second dose")), "week 1")
+    assert again.columns["value"] == (0, 1)
+    assert iso.verify(office.out).holds
+
+
+def _full(*_: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_of_the_secrets_refuses_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isotone.series.state._write", _full)
+    with pytest.raises(InputError, match="Nothing was charged"):
+        Office(tmp_path, series())
+    monkeypatch.undo()
+    assert str(iso.Ledger(tmp_path / "a.ledger", epsilon=2_000_000).spent().epsilon) == "0"
+    assert Office(tmp_path, series()).ledger.spent().epsilon == EXACT

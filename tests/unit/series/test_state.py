@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.kills import Killed, every_kill
 
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import BusyError, Charge, Ledger, LostError, SealedError
 from isotone.ledger.ledger import AttemptError
-from isotone.ledger.stores import sqlite
-from isotone.ledger.stores.postgres import PostgresStore
 from isotone.privacy.guarantee import Guarantee
 from isotone.series import state
 from isotone.series.state import OpenSeries, open_series
@@ -110,55 +107,6 @@ def test_at_the_end_secrets_are_destroyed_and_the_ledger_says_so(ledger: Ledger,
     assert sorted(file.name for file in (tmp_path / "s").iterdir()) == ["opening.json"]
     assert series.close(1, read).values.tolist() == [[2000 + 102, 7 + 103]]
     assert read.looks == T
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-def moments(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
-    """Raise before or after the n-th durable step: a statement of the database, a file, a rename, a removal."""
-    count = 0
-
-    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **kwargs: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == at:
-                raise Killed
-            result = function(*args, **kwargs)
-            count += 1
-            if count == at:
-                raise Killed
-            return result
-
-        return step
-
-    for owner, name in (
-        (sqlite.SqliteStore, "transact"),
-        (PostgresStore, "transact"),
-        (Path, "replace"),
-        (Path, "unlink"),
-        (os, "fsync"),
-    ):
-        monkeypatch.setattr(owner, name, watched(getattr(owner, name)))
-    return lambda: count
-
-
-def every_kill(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any]) -> Iterator[bool]:
-    """Run ``work`` with a kill at each moment in turn, until it gets through."""
-    for at in range(1, 200):
-        killed = False
-        with monkeypatch.context() as patched:
-            moments(patched, at)
-            try:
-                work()
-            except Killed:
-                killed = True
-        yield killed
-        if not killed:
-            return
-    raise AssertionError("it never ended")
 
 
 @pytest.mark.parametrize("period", range(T))
