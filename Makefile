@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-EXTRAS := fast plot networkx frames sklearn opendp accounting postgres warehouse sign desk
+EXTRAS := fast plot networkx frames sklearn programs opendp accounting postgres warehouse sign desk
 # numba keeps its compiled kernels here, so that they survive between runs
 export NUMBA_CACHE_DIR ?= $(CURDIR)/.cache/numba
 export MPLBACKEND ?= Agg

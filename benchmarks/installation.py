@@ -96,6 +96,7 @@ PURPOSES = {
     "networkx": "orders from and to networkx",
     "frames": "pandas, polars and ibis frames as data and results",
     "sklearn": "estimators for pipelines of scikit-learn",
+    "programs": "published linear programs over scales, which releases do not need",
     "opendp": "measurements of OpenDP",
     "accounting": "privacy loss distributions of dp_accounting",
     "postgres": "a ledger that several machines share",

@@ -48,7 +48,7 @@ def install(extra: str, library: str = "") -> str:
     except PackageNotFoundError:  # a folder with the source, which was not installed
         wanted = [f".[{extra}]"]
     alone = [text for text in wanted if library and text.startswith(library)]
-    return " ".join(["pip install", *(f"'{text}'" for text in alone or wanted)])
+    return " ".join(["pip install", *(f"'{text}'" for text in alone or wanted or [library])])
 
 
 def new_axes(**options: Any) -> Axes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from tests.support.tables_exact import solve
 
-from isotone.errors import InputError
+from isotone.errors import InputError, MissingExtraError
 from isotone.privacy.guarantee import Unit
 from isotone.published.tables.lp import full_program, is_private, linear_program
 from isotone.published.tables.scales import ScaleMechanism, ScaleProgram, best_ratio, scales
@@ -130,3 +131,9 @@ def test_too_many_counts_and_unknown_solvers_are_refused() -> None:
         fixed_point(np.full(501, 1 / 501), 1, constructor="lp")
     with pytest.raises(InputError, match="solver"):
         fixed_point([0.5, 0.5], 1, constructor="lp", solver="oracle")  # type: ignore[arg-type]
+
+
+def test_programs_over_scales_say_which_solver_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'highspy"):
+        fixed_point([0.5, 0.3, 0.2], epsilon=1, constructor="lp", solver="column-generation")

@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError, IsotoneError
 from isotone.kernels import kernel
+from isotone.lazy import from_extra
 from isotone.mechanism import Error
 from isotone.noise.bits import powers_of_exp
 from isotone.noise.choices import OPEN, locate
@@ -24,6 +24,9 @@ from isotone.tables.distribution import DistributionLike
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.factored import Remap, draw_remap, single_row, weighted_sums
 from isotone.tables.matrices.geometric import Loss, loss_rows
+
+if TYPE_CHECKING:
+    import highspy
 
 __all__ = [
     "ListedTerms",
@@ -709,7 +712,7 @@ class ScaleProgram:
         entries = np.append(values, values @ self.z)
         rows = np.append(np.arange(self.n), self.place[column]).astype(np.int32)
         self.solver.addCol(
-            float(values @ self.cost[:, column]), 0.0, highspy.kHighsInf, len(rows), rows, entries
+            float(values @ self.cost[:, column]), 0.0, _highs().kHighsInf, len(rows), rows, entries
         )
         return True
 
@@ -783,7 +786,7 @@ class ScaleProgram:
             self.solver.setOptionValue("dual_feasibility_tolerance", tolerance)
             self.solver.run()
             status = self.solver.getModelStatus()
-            if status == highspy.HighsModelStatus.kOptimal:
+            if status == _highs().HighsModelStatus.kOptimal:
                 self._keep()
                 return
         raise IsotoneError(
@@ -801,7 +804,7 @@ class ScaleProgram:
         self.weights = np.array(solution.col_value, dtype=np.float64)
         self.duals = np.array(solution.row_dual, dtype=np.float64)
         self.basic = np.array(
-            [k for k, status in enumerate(statuses) if status == highspy.HighsBasisStatus.kBasic],
+            [k for k, status in enumerate(statuses) if status == _highs().HighsBasisStatus.kBasic],
             dtype=np.int64,
         )
         if self.lower_bound == -np.inf:
@@ -836,8 +839,13 @@ def _values(rises: Rises, epsilon: float) -> NDArray[np.float64]:
     return np.exp(epsilon * (heights - heights.max()))
 
 
+def _highs() -> Any:
+    """The library of the solver, which the extra ``programs`` brings: only published linear programs need it."""
+    return from_extra("highspy", "programs")
+
+
 def _quiet_solver() -> highspy.Highs:
-    solver = highspy.Highs()
+    solver = _highs().Highs()
     solver.silent()
     for name, value in (
         ("threads", 1),
