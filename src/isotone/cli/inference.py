@@ -1,4 +1,4 @@
-"""Commands for readers of a release: share, change and combine. No private data is needed."""
+"""Commands for readers of a release: share, quantile, change and combine. No private data is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isotone.errors import InputError
 if TYPE_CHECKING:
     from isotone.release import Release
 
-__all__ = ["change", "combine", "share"]
+__all__ = ["change", "combine", "quantile", "share"]
 
 Confidence = Annotated[
     float | None, typer.Option(help="The confidence of the interval; that of the release if left out.")
@@ -94,6 +94,42 @@ def share(
         whole = "all records" if of is None else words.get(of, of)
         names = [f"{words.get(part, part)} of {whole}"]
     _show(names, rows, as_json=as_json, single=part is not None)
+
+
+def quantile(
+    folder: ReleaseFolder,
+    levels: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[LEVEL…]", help="Shares of the records, 0.5 for the median."),
+    ] = None,
+    at: Annotated[
+        list[str] | None, typer.Option(help="Also the share of records at this value or below.")
+    ] = None,
+    gini: Annotated[bool, typer.Option("--gini", help="Also the Gini coefficient.")] = False,
+    population: Annotated[
+        bool, typer.Option("--population", help="Of the population that the records were drawn from.")
+    ] = False,
+    confidence: Confidence = None,
+    group: Group = None,
+    as_json: AsJson = False,
+) -> None:
+    """Quantiles of a distribution, by default five, with intervals that hold all at once. For the share between two values: share."""
+    from isotone.release import load_release
+
+    release = load_release(folder)
+    asked: dict[str, Any] = {
+        "confidence": confidence,
+        "group": release.group_named(group or ()),
+        "band": "population" if population else None,
+    }
+    wanted = levels or ([] if at or gini else ["0.05", "0.25", "0.5", "0.75", "0.95"])
+    found = [
+        (f"quantile {q}", each) for q, each in zip(wanted, release.quantiles(wanted, **asked), strict=True)
+    ]
+    found += [(f"share up to {x}", release.cdf(x, **asked)) for x in at or ()]
+    found += [("Gini coefficient", release.gini(**asked))] if gini else []
+    rows = [{"asked": name, **each.plain()} for name, each in found]
+    _show([name for name, _ in found], rows, as_json=as_json, single=False)
 
 
 def change(

@@ -67,7 +67,7 @@ def plan(
         ),
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="Counts: the error that you can accept; says what ε it takes.")
+        float | None, typer.Option(help="Counts, or with --records distributions: the error that you can accept; says what ε it takes.")
     ] = None,
     confidence: Annotated[
         float, typer.Option(help="The confidence of --error, --compare and --waves.")
@@ -119,7 +119,7 @@ def plan(
     asked = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         if error is not None:
-            value = epsilon_for(asked, error, confidence, each=each, progress=progress)
+            value = epsilon_for(asked, error, confidence, each=each, records=records, progress=progress)
             plain: Any = _sentence(value)
         elif waves is not None:
             plain = waves_of(asked, waves, confidence, progress=progress)
@@ -147,7 +147,7 @@ def plan(
 
 _SIDE_BY_SIDE = ("--epsilon", "--max-size", "--add", "--drop", "--guess")
 _HEARD = {
-    "--error": {"--each"},
+    "--error": {"--each", "--records"},
     "--waves": set[str](),
     "--compare": {"--records", "--element", "--epsilon"},
     **{name: {*_SIDE_BY_SIDE, "--records"} for name in _SIDE_BY_SIDE},
@@ -206,6 +206,11 @@ def _pairs(texts: list[str] | None) -> list[tuple[str, str]]:
 def _sentence(answer: dict[str, Any]) -> str:
     name = "rho" if "rho" in answer else "epsilon"
     letter = {"rho": "ρ", "epsilon": "ε"}[name]
+    if "confidence" not in answer:
+        return (
+            f"{letter} = {answer[name]:g} is expected to keep {answer['of']} within ± {answer['error']:g} for about "
+            f"{answer['records']:,} records, on the stated shapes of a plan."
+        )
     return (
         f"{letter} = {answer[name]:g} keeps {answer['of']} within ± {answer['error']:g}, "
         f"{100 * answer['confidence']:g} % of the time."

@@ -682,6 +682,10 @@ class Description(ABC):
         """The unit."""
         return cast("Unit", self.unit)
 
+    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Any:
+        """The least budget of the kind of a guarantee with so large an expected error, where a kind can tell it, or None."""
+        del guarantee, error, guess
+
     def guarantee(self, epsilon: Any = None, delta: Any = None, rho: Any = None) -> Guarantee:
         """The guarantee to the unit of this description."""
         return PrivacyUnit(1, self.whose.neighbours, self.whose.words).guarantee(epsilon, delta, rho)

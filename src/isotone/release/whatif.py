@@ -128,9 +128,26 @@ def epsilon_for(
     confidence: float = 0.95,
     *,
     each: bool = False,
+    records: int | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """The least budget at which all counts, or ``each`` for itself, stay within ``error``."""
+    """The least budget at which all counts, or ``each`` for itself, stay within ``error``.
+
+    For a distribution the least at which its largest error is expected to be that, for about so many records.
+    """
+    expected = spec.description.least_budget(spec.guarantee, error, records)
+    if expected is not None:
+        name = "rho" if spec.guarantee.kind == "zcdp" else "epsilon"
+        return {
+            name: float(expected),
+            "error": error,
+            "of": "every share at or below a value",
+            "records": records,
+        }
+    if records is not None:
+        raise SpecError(
+            "--records has no meaning beside --error for counts: their noise does not depend on it."
+        )
     made = _counts(spec, progress)
     concentrated = made.guarantee.kind == "zcdp"
     budget = (made.rho_for if concentrated else made.epsilon_for)(error, confidence, simultaneous=not each)

@@ -248,6 +248,24 @@ class Distribution(Description):
         size = guess or self.public_n
         return plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
 
+    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Fraction:
+        """By simulation of stated shapes with about ``guess`` records."""
+        from isotone.distribution.plan import least_budget
+
+        size = guess or self.public_n
+        if size is None:
+            raise InputError(
+                "About how many records are there? Give --records, a guess that is not read from the data."
+            )
+        name = "rho" if guarantee.kind == "zcdp" else "epsilon"
+        kind: Any = "zcdp" if name == "rho" else "pure"
+        whose: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
+
+        def made(budget: Fraction) -> DistributionMechanism:
+            return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
+
+        return least_budget(made, error, size)
+
     def attacked(
         self, mechanism: DistributionMechanism, guarantee: Guarantee, trials: int, progress: Progress
     ) -> AuditReport:
@@ -285,7 +303,8 @@ class Distribution(Description):
 def replace_cells(mechanism: DistributionMechanism, cells: int = 32) -> DistributionMechanism:
     """The same mechanism for a shorter line."""
     given: dict[str, Any] = {k: v for k, v in recipe_of(mechanism).items() if k != "name"}
-    return DistributionMechanism(**{**given, "cells": min(cells, mechanism.cells)})
+    given["cells"] = min(cells, mechanism.cells)
+    return DistributionMechanism(**given)
 
 
 def band_of(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str) -> ShareBand:
