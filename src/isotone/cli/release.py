@@ -67,7 +67,10 @@ def plan(
         ),
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="Counts, or with --records distributions: the error that you can accept; says what ε it takes.")
+        float | None,
+        typer.Option(
+            help="Counts, or with --records distributions: the error that you can accept; says what ε it takes."
+        ),
     ] = None,
     confidence: Annotated[
         float, typer.Option(help="The confidence of --error, --compare and --waves.")
