@@ -17,7 +17,7 @@ from _tables import Table, load
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.privacy.draws import SeededDraws
-from isotone.tables.banded_matrices import many_systems
+from isotone.tables.smooth import many_systems
 from isotone.tables.thresholds import POINTS, Thresholds, predicted_errors, preset_thresholds, thresholds_for
 from isotone.tables.two_stage import published_stratum
 

@@ -19,7 +19,7 @@ from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import even_split_table
 from isotone.tables import TwoStageMechanism, truncated_geometric
-from isotone.tables.banded_matrices import many_systems
+from isotone.tables.smooth import many_systems
 from isotone.tables.thresholds import POINTS, default_emphasis
 
 EPSILONS = ("0.1", "0.3", "1", "2")

@@ -18,7 +18,7 @@ from _held_out_again import SECOND, real_again, second
 from _tables import Table
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
-from isotone.tables.banded_matrices import many_systems
+from isotone.tables.smooth import many_systems
 from tables_frontier import EPSILONS, once, usual
 
 DRAWS = 25

@@ -19,8 +19,8 @@ from _tables import Table
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.tables import TwoStageMechanism
-from isotone.tables.banded_matrices import many_systems
 from isotone.tables.published_table import from_noise
+from isotone.tables.smooth import many_systems
 from tables_frontier import EPSILONS
 from tables_frontier import groups as large
 

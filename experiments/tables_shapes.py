@@ -13,7 +13,7 @@ from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.published.tables.row_by_row import RowByRowMechanism
 from isotone.tables import TwoStageMechanism
-from isotone.tables.banded_matrices import many_systems
+from isotone.tables.smooth import many_systems
 
 EPSILONS = (0.1, 0.48, 1.0, 5.0)
 DRAWS = 15

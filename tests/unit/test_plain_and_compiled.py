@@ -23,7 +23,7 @@ from isotone.noise.choices import PLAIN_CANDIDATES, choose_segments
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares
-from isotone.tables import banded_matrices as bands
+from isotone.tables import smooth as bands
 from isotone.tables.matrices.factored import UNIT, comonotone, draw_remap
 
 N_ORDER = Poset("abcd", [("a", "c"), ("b", "c"), ("b", "d")])

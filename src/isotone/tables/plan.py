@@ -18,9 +18,9 @@ from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, one_of, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
-from isotone.tables.banded_matrices import many_systems
 from isotone.tables.distribution import Counts, DistributionLike, probabilities_of
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
+from isotone.tables.smooth import many_systems
 from isotone.tables.thresholds import POINTS, SMALL, Thresholds, predicted_errors, share_of, thresholds_for
 from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism, noises
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isotone.noise import UnevenLine
 from isotone.tables.matrices.geometric import Rates, spread, step_rates
-from isotone.tables.views import SILENT
+from isotone.tables.smooth import SILENT
 
 __all__ = [
     "Beliefs",

@@ -34,7 +34,7 @@ from isotone.tables.posterior import (
     unbiased,
     variances,
 )
-from isotone.tables.views import SILENT, Views, noise_precision
+from isotone.tables.smooth import SILENT, Views, noise_precision
 
 __all__ = [
     "DENSE",

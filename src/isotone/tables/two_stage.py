@@ -25,6 +25,7 @@ from isotone.tables.distribution import Counts, top_coded
 from isotone.tables.estimate import estimate_histogram
 from isotone.tables.posterior import GaussianBeliefs
 from isotone.tables.published_table import Measurement, PublishedTable, Stratum
+from isotone.tables.smooth import BINNED, DirectViews, GaussianViews, binned_channel
 from isotone.tables.thresholds import (
     DENSE,
     FEW,
@@ -39,7 +40,6 @@ from isotone.tables.thresholds import (
     share_of,
     thresholds_for,
 )
-from isotone.tables.views import BINNED, DirectViews, GaussianViews, binned_channel
 
 __all__ = [
     "LARGEST",

@@ -15,6 +15,7 @@ from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.plan import scale
+from isotone.tables.smooth import cumulative_covariance, noise_precision
 from isotone.tables.thresholds import (
     POINTS,
     Design,
@@ -26,7 +27,6 @@ from isotone.tables.thresholds import (
     share_of,
     thresholds_for,
 )
-from isotone.tables.views import cumulative_covariance, noise_precision
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from isotone.errors import InputError
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee, Unit
+from isotone.tables.smooth import BINNED, DenseSystem, GaussianViews
 from isotone.tables.two_stage import (
     GaussianTableMechanism,
     TwoStageMechanism,
@@ -21,7 +22,6 @@ from isotone.tables.two_stage import (
     noises,
     table_mechanism,
 )
-from isotone.tables.views import BINNED, DenseSystem, GaussianViews
 
 WEIGHTS = [(1, 1), (Fraction(1, 10), 1), (1, Fraction(1, 10)), (0, 1)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isotone.tables import banded_matrices as bands
+from isotone.tables import smooth as bands
 
 
 def dense(band: NDArray[np.float64]) -> NDArray[np.float64]:

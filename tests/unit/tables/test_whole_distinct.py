@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from isotone.tables.estimate import few_distinct, fit_on, unsmoothed
-from isotone.tables.views import Views, noise_precision
+from isotone.tables.smooth import Views, noise_precision
 
 
 def views_of(counts: list[int], n: int, first: float, second: float, seed: int) -> Views:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from isotone.tables.matrices.geometric import geometric_matrix
-from isotone.tables.views import (
+from isotone.tables.smooth import (
     Views,
     cumulative_covariance,
     first_guess,

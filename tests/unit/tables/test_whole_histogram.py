@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from isotone.tables import estimate as whole
-from isotone.tables.estimate import Fit, HistogramEstimate, stand_out
-from isotone.tables.views import Views, noise_precision
+from isotone.tables.estimate import HistogramEstimate, stand_out
+from isotone.tables.smooth import Fit, Views, noise_precision
 
 
 def estimated(direct: Any, noisy: Any, precision: Any, rates: Any) -> HistogramEstimate:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isotone.tables.estimate import Fit, Penalty, fit, roughness
 from isotone.tables.matrices.geometric import push_through
-from isotone.tables.views import Views, first_guess, noise_precision
+from isotone.tables.smooth import Fit, Penalty, Views, first_guess, fit, noise_precision, roughness
 
 
 def dense(band: NDArray[np.float64]) -> NDArray[np.float64]:

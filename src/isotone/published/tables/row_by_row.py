@@ -33,8 +33,8 @@ from isotone.tables.distribution import (
 from isotone.tables.estimate import estimate_histogram
 from isotone.tables.matrices.factored import comonotone, draw_remap
 from isotone.tables.matrices.geometric import Loss, loss_rows, push_through
+from isotone.tables.smooth import Views, noise_precision
 from isotone.tables.two_stage import assign, cuts_of
-from isotone.tables.views import Views, noise_precision
 
 __all__ = [
     "PUBLISHED",
