@@ -30,8 +30,12 @@ def run(quick: bool, progress: Progress) -> str:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         made = {pool.submit(_make, section, name): section for section in left}
         for done, future in enumerate(as_completed(made)):
-            took = finished.get(made[future], future.result)
-            progress(done / len(left), f"{made[future]}: {took} CPU s")
+            if future.exception() is None:  # a section that fails leaves the others as they are
+                progress(
+                    done / len(left), f"{made[future]}: {finished.get(made[future], future.result)} CPU s"
+                )
+    for future in made:
+        future.result()
     keep_times(name, {section: float(finished.known[section]) for section in sections})
     finished.done()
     progress(1.0, "done")

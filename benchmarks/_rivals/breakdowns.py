@@ -229,9 +229,10 @@ def _squared(found: dict[str, Any], way: str, truth: Sequence[Any]) -> NDArray[A
 
 
 def _simulated(case: Case, truth: Sequence[Any]) -> list[float]:
-    noise = _ours(case, CONCENTRATED).simulate(40, np.random.default_rng(3))
+    noise = np.asarray(_ours(case, CONCENTRATED).simulate(40, np.random.default_rng(3)))
+    ends = np.cumsum([np.size(true) for true in truth])
     squares: list[NDArray[Any]] = []
-    for drawn, true in zip(noise, truth, strict=True):
-        values = np.maximum(np.asarray(drawn).reshape(40, -1) + np.ravel(true), 0)
+    for drawn, true in zip(np.split(noise, ends[:-1], axis=1), truth, strict=True):
+        values = np.maximum(drawn + np.ravel(true), 0)
         squares.append(np.mean(np.square(values - np.ravel(true)), axis=1))
     return np.mean(squares, axis=0).tolist()
