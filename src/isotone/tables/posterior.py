@@ -35,6 +35,7 @@ __all__ = [
 
 _KEPT = 0.92  # the share of intervals of 95 % that a release is to keep
 _SPREADS = 4.0  # standard deviations of chance that still leave so many
+_TOLD = 20.0  # times the square of the ε of a step: the share of categories that tell what their prior is
 _FEWEST = 200  # categories: with fewer, no content leaves room for chance
 
 
@@ -125,8 +126,17 @@ class Beliefs(ABC):
 
     def intervals(self, noisy: NDArray[np.int64], level: float) -> NDArray[np.int64]:
         """For each reading, the ends of the shortest interval with what an interval of this level has of the posterior."""
-        share = content(level, self.size)
+        share = self.content(level)
         return self._each(noisy, lambda k: shortest(self.posterior(k), share)).astype(np.int64)
+
+    def content(self, level: float) -> float:
+        """How much of its posterior an interval of this level has: more where categories are few, or where noise lets few of them tell."""
+        return content(level, self.telling)
+
+    @property
+    def telling(self) -> int:
+        """How many categories tell what the prior is, a public number."""
+        return self.size
 
     def _each(self, noisy: NDArray[np.int64], read: Callable[[int], Any]) -> NDArray[np.float64]:
         """What ``read`` says of each noisy count, computed once for equal ones."""
@@ -140,6 +150,12 @@ class GeometricBeliefs(Beliefs):
     """From clamped noisy counts with geometric noise, whose steps have ``rates``."""
 
     rates: Rates
+    step: float
+
+    @property
+    def telling(self) -> int:
+        """All categories, and fewer where the ε of a step is small: there their noisy counts leave much of the prior open."""
+        return int(self.size * min(1.0, _TOLD * self.step**2))
 
     def _log_noise(self, k: int) -> NDArray[np.float64]:
         place = np.concatenate([[0.0], np.cumsum(step_rates(len(self.probabilities), self.rates))])

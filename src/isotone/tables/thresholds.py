@@ -426,7 +426,7 @@ class Thresholds:
 
     def beliefs(self, probabilities: NDArray[np.float64], size: int) -> GeometricBeliefs:
         """The posteriors of the true counts."""
-        return GeometricBeliefs(probabilities, size, self.line.rates)
+        return GeometricBeliefs(probabilities, size, self.line.rates, float(self.step))
 
     def channel(self) -> NDArray[np.float64]:
         """The probability of every clamped noisy count, given every true count."""

@@ -20,7 +20,7 @@ from isotone.tables.posterior import (
     unbiased,
 )
 from isotone.tables.published_table import PublishedTable, Stratum, from_noise
-from isotone.tables.thresholds import SMALL, Thresholds
+from isotone.tables.thresholds import SMALL, Thresholds, thresholds_for
 from isotone.tables.two_stage import GaussianMeasurement, TwoStageMechanism
 
 UPPER = 6
@@ -79,6 +79,16 @@ def test_four_standard_deviations_of_chance_leave_92_in_100(size):
     assert content(0.8, size) == pytest.approx(1 - 4 * (1 - share))
     assert content(0.95, 5) == content(0.95, 200) < 0.97
     assert content(0.95, 900) == pytest.approx(0.95, abs=1e-12)
+
+
+def test_intervals_have_more_where_noise_leaves_the_distribution_open():
+    """A thousand categories tell as much as 200 at an ε of a tenth, and as much as a thousand from 0.23 on."""
+    even = np.full(UPPER + 1, 1 / (UPPER + 1))
+    told = [
+        thresholds_for(Fraction(1, 20), UPPER, Fraction(step), 1000).beliefs(even, 1000).content(0.95)
+        for step in ("0.1", "0.23", "1")
+    ]
+    assert told == [content(0.95, 200), content(0.95, 1000), content(0.95, 1000)]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])

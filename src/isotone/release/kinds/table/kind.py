@@ -28,7 +28,7 @@ from isotone.release.manifest import (
     recipe_of,
 )
 from isotone.tables.pairs import is_matched, pair_means
-from isotone.tables.posterior import content, is_shortest, shortest
+from isotone.tables.posterior import is_shortest, shortest
 from isotone.tables.published_table import Measurement, from_noise, reach
 from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
@@ -460,7 +460,7 @@ def _posteriors_fit(
     if part.method == "noise":
         return _noise_fits(columns, part, readings, upper, level)
     beliefs = part.thresholds.beliefs(part.share, len(part.rows))
-    share = content(level, len(part.rows))
+    share = beliefs.content(level)
     laws: dict[int, tuple[float, Floats, tuple[int, int]]] = {}
     for at, known in zip(part.rows, readings, strict=True):
         for k in known:
