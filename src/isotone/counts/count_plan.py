@@ -46,7 +46,7 @@ from isotone.counts.order_gaussian import OrderGaussianMechanism
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.tree_field import TreeFieldMechanism
 from isotone.errors import InputError
-from isotone.mechanism import HasGroups, HasLogDensity, HasMethod, Progress, no_progress
+from isotone.mechanism import Error, HasGroups, HasLogDensity, HasMethod, Progress, no_progress
 from isotone.order import Poset
 from isotone.order.building import is_hierarchy
 from isotone.planning import Column, Plan, Row
@@ -534,6 +534,7 @@ def _for_hierarchy(best: TreeFieldMechanism) -> str:
 
 Criterion = Literal["total", "worst"]
 
+_MOST_STEPS = 100
 _HALF = 0.5 - 1e-9
 """Noise below a half is rounded to 0, and exactly a half is not."""
 
@@ -591,7 +592,8 @@ def plan_setting(setting: Setting, guarantee: Guarantee, progress: Progress = no
     progress(1.0, "done")
     order, least = cared_error(setting.P, setting.cared), min(row.rmse for row in rows)
     rows = [replace(row, ratio=(row.rmse / least) ** 2 if least else 0.0) for row in rows]
-    return CountPlan(tuple(sorted(rows, key=lambda row: order(row.mechanism.error()))), setting.P, guarantee)
+    best_first = tuple(sorted(rows, key=lambda row: order(row.mechanism.error())))
+    return CountPlan(best_first, setting.P, guarantee, order)
 
 
 def _built(
@@ -649,6 +651,8 @@ class CountPlan(Plan[CountRow]):
 
     P: Poset
     guarantee: Guarantee
+    rank: Callable[[Error], float] = field(default=lambda error: error.rmse, repr=False, compare=False)
+    """What the rows are sorted by."""
 
     @property
     def title(self) -> str:
@@ -685,10 +689,10 @@ class CountPlan(Plan[CountRow]):
         simultaneous: bool = True,
         element: Hashable | None = None,
     ) -> float:
-        """The smallest epsilon at which some mechanism keeps within ``error`` with the given confidence.
+        """The smallest epsilon at which the best mechanism of a plan keeps within ``error`` with the given confidence.
 
         ``simultaneous``: all counts at once; otherwise each count by itself, or the count of ``element`` alone. Delta and
-        the other settings stay as they are. Rounded up to four digits; ``plan(P, epsilon=...)`` with it says which mechanism does it.
+        the other settings stay as they are. Rounded up to four digits, and looked at as a plan does: ``plan(P, epsilon=...)`` agrees.
         """
         if self.guarantee.kind == "zcdp":
             raise InputError("This plan spends rho: ask rho_for().")
@@ -701,7 +705,7 @@ class CountPlan(Plan[CountRow]):
         simultaneous: bool = True,
         element: Hashable | None = None,
     ) -> float:
-        """The smallest rho at which some mechanism keeps within ``error``, like :meth:`epsilon_for`."""
+        """The smallest rho at which the best mechanism of a plan keeps within ``error``, like :meth:`epsilon_for`."""
         if self.guarantee.kind != "zcdp":
             raise InputError("This plan spends epsilon: ask epsilon_for().")
         return self._budget_for(error, confidence, simultaneous, element)
@@ -716,7 +720,19 @@ class CountPlan(Plan[CountRow]):
         confidence_level(confidence)
         which = slice(None) if element is None else self.P.index(element)
         width = _Width(confidence, simultaneous and element is None, which)
-        return min(self._budget_of(row, float(error), width) for row in self.rows)
+        budget = self._budget_of(self.rows[0], float(error), width)
+        for _ in range(
+            _MOST_STEPS
+        ):  # rounding to integers, and another mechanism that is best there, can ask for a little more
+            if width.released(self._best_at(budget)) <= error:
+                break
+            budget = _round_up(1.004 * budget)
+        return budget
+
+    def _best_at(self, budget: float) -> AdditiveMechanism:
+        """The mechanism that a plan with this budget would release."""
+        built = [row.build(self._with(budget), no_progress) for row in self.rows]
+        return min(built, key=lambda mechanism: self.rank(mechanism.error()))
 
     def _budget_of(self, row: CountRow, error: float, width: _Width) -> float:
         """The budget at which one mechanism keeps within ``error``.
