@@ -47,7 +47,7 @@ def run(quick: bool, progress: Progress) -> str:
     cases = CASES[:1] if quick else CASES
     for number, (name, order, periods) in enumerate(cases):
         progress(number / len(cases), name)
-        rows.append(_row(name, order(), periods, 10 if quick else 160))
+        rows.append(_row(name, order(), periods, 10 if quick else 30))
     progress(1.0, "done")
     return "\n".join(rows) + _NOTES
 

@@ -26,6 +26,7 @@ from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_t
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
 from isotone.series.state import OpenSeries, open_series
+from isotone.silence import silent
 
 __all__ = ["closed", "opened", "published"]
 
@@ -138,14 +139,16 @@ def closed(
     source.rehearse(frame)
 
     def read(key: bytes, old: Path | None, new: Path) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say may be about contents
+        with warnings.catch_warnings(), silent(no_progress):  # what libraries say may be about contents
+            warnings.simplefilter("ignore")
             return described.register(key).grown(source.records, frame, old, new)
 
     with committed():
         fresh = state.close(number, read, wait=wait).fresh
-    release = release_of(opening, state.shown())
-    if folder is not None:
+    if folder is None:
+        return Outcome(release_of(opening, state.shown()), fresh)
+    with state.alone(wait=True):  # so that nobody writes an older state over a newer one
+        release = release_of(opening, state.shown())
         try:
             release.save(folder, report=report)
         except IsotoneError as error:

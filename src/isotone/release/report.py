@@ -46,6 +46,8 @@ _NAMES = {
     "sd": "typical error",
     "low": "from",
     "high": "to",
+    "new": "new since the period before",
+    "new_sd": "its typical error",
     "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
     "high_all": "",
 }

@@ -149,7 +149,7 @@ class OpenSeries:
         """
         if not 0 <= period < self.periods:
             raise InputError(f"The series has periods 0 to {self.periods - 1}, not {period}.")
-        with self._alone(wait=wait):
+        with self.alone(wait=wait):
             rows = self._rows()
             secret = self._secret(rows)
             fresh = False
@@ -229,7 +229,7 @@ class OpenSeries:
 
         What they reached stays counted; if the unit comes back it has a second history, which costs as much again.
         """
-        with self._alone(wait=True):
+        with self.alone(wait=True):
             secret = self._secret(self._rows())
             last = None if secret is None else secret.get("register")
             if secret is None or last is None:
@@ -257,7 +257,8 @@ class OpenSeries:
             )
 
     @contextmanager
-    def _alone(self, *, wait: bool) -> Generator[None]:
+    def alone(self, *, wait: bool) -> Generator[None]:
+        """Hold the series against every other process."""
         with self.ledger.store.lock(f"{self.ledger.dataset}\0series {self.number}", wait=wait):
             yield
 

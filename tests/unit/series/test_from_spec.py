@@ -547,3 +547,23 @@ def test_a_full_disk_of_the_secrets_refuses_before_the_charge(
     monkeypatch.undo()
     assert str(iso.Ledger(tmp_path / "a.ledger", epsilon=2_000_000).spent().epsilon) == "0"
     assert Office(tmp_path, series()).ledger.spent().epsilon == EXACT
+
+
+def test_what_libraries_print_while_rows_are_read_is_not_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import os
+
+    from isotone.series.register import Register
+
+    office, grown = Office(tmp_path, series()), Register.grown
+
+    def talks(self: Register, *args: Any) -> Any:
+        os.write(1, b"the value of row 7")
+        print("and of row 8")
+        return grown(self, *args)
+
+    monkeypatch.setattr(Register, "grown", talks)
+    capfd.readouterr()
+    office.close(table(("a", "first dose")), "week 1")
+    assert capfd.readouterr().out.count("row") == 2  # of the rehearsal, which has no rows

@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 DECIMALS = 4
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _OF_SURVEY = ("order", "answers", "by")
 """What a series takes of the counts that it is about, beside unit and confidence."""
 _recent: Recent[Any] = Recent(4)
