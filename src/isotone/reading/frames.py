@@ -26,6 +26,7 @@ __all__ = [
     "arrow_errors",
     "arrow_stream",
     "field_stream",
+    "from_polars",
     "lazy_stream",
     "line_stream",
     "parquet_stream",
@@ -190,7 +191,7 @@ def lazy_stream(frame: Any, names: Sequence[str]) -> Stream:
             else chosen.collect().iter_slices(ROWS)
         )
         for part in parts:
-            yield [_from_polars(part[name]) for name in names]
+            yield [from_polars(part[name]) for name in names]
 
     return Stream(schema, batches)
 
@@ -206,7 +207,7 @@ def _part(column: Any, start: int) -> Any:
     if hasattr(column, "iloc"):
         return _from_pandas(column.iloc[start : start + ROWS])
     part = column.slice(start, ROWS)
-    return converted(part) if isinstance(part, (pa.Array, pa.ChunkedArray)) else _from_polars(part)
+    return converted(part) if isinstance(part, (pa.Array, pa.ChunkedArray)) else from_polars(part)
 
 
 _POLARS_VALUES = ("Object", "Int128", "UInt128", "Binary")
@@ -241,7 +242,8 @@ def _polars_type(dtype: Any) -> Any:
     return polars_types.get(name) or pa.string_view()
 
 
-def _from_polars(column: Any) -> Any:
+def from_polars(column: Any) -> Any:
+    """A column of polars as an Arrow array of the engine's type. No value can make it fail."""
     name = str(column.dtype.base_type())
     if name in _POLARS_NOTHING:
         return pa.nulls(len(column), pa.string_view())

@@ -146,6 +146,12 @@ def values_of(column: Any) -> list[Any]:
     A common type for all would let one value change another: beside one text ``True`` becomes a text too, beside one
     missing number large whole numbers become floats.
     """
+    if (
+        type(column).__module__.partition(".")[0] == "polars"
+    ):  # which ends the process over a date that Python lacks
+        from isotone.reading.frames import from_polars
+
+        column = from_polars(column)
     if isinstance(column, (list, tuple)):
         return list(column)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     with warnings.catch_warnings():

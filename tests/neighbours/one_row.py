@@ -1,0 +1,340 @@
+"""One row changes nothing for the others: the property behind every proof, for one case at a time.
+
+Data D, the rows of one unit u, and both together go through the code that releases, up to the noise. With the salt fixed, the
+records of both together must be those of D and those of u, added; those of u must be what one unit may have; and nothing else
+may depend on u: no refusal, no state of the ledger, no word on a stream, no warning, no log, no file. Sequence and types of
+columns differ between the three wherever a single row could have changed them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import datetime
+import functools
+import logging
+import os
+import sys
+import tempfile
+import traceback
+import uuid
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import isotone.reading.contributions
+import isotone.reading.sources
+from isotone.errors import InputError, IsotoneError
+from isotone.reading.sources import SourceError
+from isotone.reading.values import unit_of
+from tests.neighbours.entries import ENTRIES, Entry, Records, charging, states
+from tests.neighbours.sources import ARRAYS, SERVICES, TABLES, Form
+from tests.neighbours.values import LISTED, TYPES, Column, drawn_value, drawn_values
+
+__all__ = ["Case", "covering", "difference", "random_cases"]
+
+_USUAL = {
+    "unit": "integer",
+    "answer": "integer",
+    "element": "text",
+    "category": "text",
+    "group": "text",
+    "number": "float",
+    "label": "integer",
+}
+FORMS = {**TABLES, **ARRAYS, **SERVICES}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is drawn by a seed: an entry point, a form of the source, and the type of one of its columns."""
+
+    entry: str
+    form: str
+    type: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.entry} / {self.form} / {self.type} / {self.seed}"
+
+
+def _forms(entry: Entry, forms: Sequence[str] | None = None) -> list[Form]:
+    usual = ARRAYS if entry.of_arrays else TABLES
+    return [
+        form
+        for name, form in FORMS.items()
+        if (name in usual if forms is None else name in forms and not entry.of_arrays)
+    ]
+
+
+def covering(seed: int = 0, forms: Sequence[str] | None = None) -> Iterator[Case]:
+    """Cases in which any entry point meets any form, and any form and any entry point about every type."""
+    for place, entry in enumerate(ENTRIES.values()):
+        known = _forms(entry, forms)
+        for turn, form in enumerate(known):
+            kinds = LISTED if form.typed else TYPES
+            yield Case(entry.name, form.name, kinds[(turn + place + place // len(kinds)) % len(kinds)], seed)
+
+
+def random_cases(number: int, seed: int, forms: Sequence[str] | None = None) -> Iterator[Case]:
+    """Further cases."""
+    rng = np.random.default_rng(seed)
+    names = [name for name, entry in ENTRIES.items() if _forms(entry, forms)]
+    for _ in range(number):
+        entry = ENTRIES[names[rng.integers(len(names))]]
+        known = _forms(entry, forms)
+        form = known[rng.integers(len(known))]
+        kinds = LISTED if form.typed else TYPES
+        yield Case(entry.name, form.name, kinds[rng.integers(len(kinds))], int(rng.integers(2**31)))
+
+
+# ---------------------------------------------------------------------------- the data
+
+Table = dict[str, Column]
+
+
+_NOTES = ["\r".join([name] * 9) for name in ("1", "a", "yes", "2020-01-02", "18.5")] + [
+    "\n1\n",
+    "\r\na,1,1,1\r\n",
+    '"',
+    "\r",
+    "\x00",
+]
+"""Texts of which each could be taken for lines of others."""
+
+
+def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
+    """Data, the rows of one unit, and both together in some sequence."""
+    entry, form = ENTRIES[case.entry], FORMS[case.form]
+    names = list(entry.roles)
+    focus = names[rng.integers(len(names))]
+    kinds: dict[str, str] = {}
+    for name, role in entry.roles.items():
+        usual = (
+            _USUAL[role]
+            if rng.random() < 0.6
+            else ("text" if role != "unit" else LISTED[rng.integers(len(LISTED))])
+        )
+        kinds[name] = case.type if name == focus else usual
+    rows = int(rng.integers(0, 13))
+    few = {name: 2 if role in ("answer", "label") else 6 for name, role in entry.roles.items()}
+    data = {name: drawn_values(rng, kind, rows, few[name]) for name, kind in kinds.items()}
+    size = int(rng.integers(1, 5)) if entry.unit else 1
+    odd = not form.typed and rng.random() < 0.6
+    own = {
+        name: [
+            drawn_value(rng, "odd" if odd and rng.random() < 0.5 else kind, few[name]) for _ in range(size)
+        ]
+        for name, kind in kinds.items()
+    }
+    if entry.unit is not None:
+        kind, name = kinds[entry.unit], own[entry.unit][0]
+        whose = unit_of(form.holds(name, kind))
+        spelled = (_spelled(rng, name, kind, form) for _ in range(size))
+        own[entry.unit] = [again if unit_of(form.holds(again, kind)) == whose else name for again in spelled]
+        others = [unit_of(form.holds(value, kind)) != whose or whose is None for value in data[entry.unit]]
+        data = {
+            name: [value for value, other in zip(values, others, strict=True) if other]
+            for name, values in data.items()
+        }
+        rows = sum(others)
+    if not entry.of_arrays and (case.form == "CSV" or rng.random() < 0.3):  # a column that nobody asks for
+        data["note"], own["note"] = ["n"] * rows, [_NOTES[rng.integers(len(_NOTES))] for _ in range(size)]
+        kinds["note"], names = "text", [*names, "note"]
+    places = np.sort(rng.choice(rows + size, size, replace=False))
+    both: dict[str, list[Any]] = {}
+    for name in names:
+        mine, theirs, chosen = iter(own[name]), iter(data[name]), set(places.tolist())
+        both[name] = [next(mine if place in chosen else theirs) for place in range(rows + size)]
+    return tuple({name: Column(kinds[name], values[name]) for name in names} for values in (data, own, both))  # type: ignore[return-value]
+
+
+def _spelled(rng: np.random.Generator, value: Any, kind: str, form: Form) -> Any:
+    """The same name in other words, or as another object."""
+    ways: list[Any] = (
+        [copy.deepcopy(value)]
+        if type(value) in (str, int, float, Decimal, uuid.UUID, datetime.date)
+        else [value]
+    )
+    if type(value) is uuid.UUID:
+        ways = [uuid.UUID(int=value.int)]
+    if type(value) is str:
+        ways += [f" {value}", f"{value}\t", f"{value}.0"]
+    if type(value) is int and not form.typed and kind != "integer":
+        ways += (
+            [float(value), Decimal(value), str(value), f"{value}.00"] if abs(value) < 2**53 else [str(value)]
+        )
+    return ways[rng.integers(len(ways))]
+
+
+# ---------------------------------------------------------------------------- what can be seen of a reading
+
+
+@dataclass
+class Seen:
+    """Everything that a reading shows, but its records."""
+
+    refused: str
+    state: str
+    said: str
+    files: list[str]
+
+
+@contextlib.contextmanager
+def _listening() -> Generator[list[str]]:
+    """What is written to streams, warned of or logged while the block runs."""
+    said: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(f"log: {record.getMessage()}")
+
+    listener = Listener(0)
+    logging.root.addHandler(listener)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        out = sys.stdout, sys.stderr
+        stream = os.fdopen(os.dup(file.fileno()), "w")
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        sys.stdout = sys.stderr = stream
+        try:
+            yield said
+        finally:
+            sys.stdout, sys.stderr = out
+            with contextlib.suppress(ValueError):
+                stream.close()
+            for place, number in enumerate(kept, 1):
+                os.dup2(number, place)
+                os.close(number)
+            logging.root.removeHandler(listener)
+            file.seek(0)
+            said += [line.decode(errors="replace") for line in file.read().splitlines()]
+            said += [f"{w.category.__name__}: {w.message}" for w in warned]
+
+
+def _looked(
+    entry: Entry, form: Form, table: Table, rng: np.random.Generator, folder: Path
+) -> tuple[Records | None, Seen]:
+    """The records of a table, and what else can be seen."""
+    source = form.make(table, rng, folder)
+    states.clear()
+    records, refused = None, ""
+    with _listening() as said:
+        try:
+            records = entry.read(source)
+        except (InputError, SourceError) as error:
+            refused = f"{type(error).__name__}: {error}"
+        except IsotoneError as error:
+            refused = f"{type(error).__name__}: {str(error).partition(' failed')[2] or error}"
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            told = str(error).partition(".InputError: ")[
+                2
+            ]  # OpenDP tells errors of ours with where they were raised
+            refused = (
+                f"InputError: {told.splitlines()[0]}"
+                if told
+                else "".join(traceback.format_exception(error)[-3:])
+            )
+    files = sorted(path.name for path in folder.iterdir())
+    return records, Seen(refused, " ".join(states), "\n".join(said), files)
+
+
+_SALT = b"0123456789abcdef"
+
+
+@contextlib.contextmanager
+def _setting(charged: bool) -> Generator[None]:
+    """One salt for all readings. Without a charge, one engine too."""
+    salts: Any = isotone.reading.contributions
+    engines: Any = isotone.reading.sources
+    kept = salts.random_salt, engines.connect
+    salts.random_salt = lambda: _SALT
+    if charged:
+        charging.append(True)
+    else:
+        engines.connect = _engine().cursor
+    try:
+        yield
+    finally:
+        salts.random_salt, engines.connect = kept
+        charging.clear()
+
+
+@functools.cache
+def _engine() -> Any:
+    import duckdb
+
+    engine = duckdb.connect(config={"threads": 1})
+    atexit.register(engine.close)
+    return engine
+
+
+def difference(case: Case, charged: bool | None = None) -> str:
+    """What the rows of one unit change for others, or nothing. The same seed draws the same data.
+
+    ``charged`` cases go through rehearsal and ledger too, which costs three times as much: by default one in eight of them.
+    """
+    rng = np.random.default_rng([case.seed, *f"{case.entry}{case.form}{case.type}".encode()])
+    entry, form = ENTRIES[case.entry], FORMS[case.form]
+    tables = drawn(case, rng)
+    charged = rng.random() < 1 / 8 if charged is None else charged
+    with _setting(charged), tempfile.TemporaryDirectory() as folder:
+        # columns of a typed form have one type in all three; those of others may have any that keeps their values
+        rngs = [np.random.default_rng([case.seed, 0 if form.typed else turn]) for turn in range(3)]
+        found = [
+            _looked(entry, form, table, own, Path(folder)) for table, own in zip(tables, rngs, strict=True)
+        ]
+    (data, seen), (own, seen_own), (both, seen_both) = found
+    problem = _problem(entry, data, own, both, seen, seen_own, seen_both)
+    if not problem:
+        return ""
+    shown = "\n".join(
+        f"{name}: {_shown(table)}" for name, table in zip(("data", "one", "both"), tables, strict=True)
+    )
+    return f"{case}\n{problem}\n{shown}"
+
+
+def _shown(table: Table) -> str:
+    try:
+        return repr(table)
+    except Exception:  # hostile values may refuse to be shown
+        return ", ".join(
+            f"{name}: {[type(x).__name__ for x in column.values]}" for name, column in table.items()
+        )
+
+
+def _problem(
+    entry: Entry, data: Any, own: Any, both: Any, seen: Seen, seen_own: Seen, seen_both: Seen
+) -> str:
+    if not seen == seen_own == seen_both:
+        return f"seen of the data {seen}\nof one {seen_own}\nof both {seen_both}"
+    if seen.said:
+        return f"said: {seen.said}"
+    if (
+        "charge" in seen.state
+        or "failed" in seen.state
+        or (seen.refused and not seen.refused.startswith(("InputError", "SourceError")))
+    ):
+        return f"{seen}"
+    if entry.name == "twin codes":
+        return "" if seen.refused else "names that are equal once read were not refused"
+    if data is None:
+        return "" if not seen.state else f"{seen}"
+    if both != data + own:
+        more, less = both - (data + own), (data + own) - both
+        return f"records of others changed: more {dict(more)}, less {dict(less)}; of one {dict(own)}"
+    wrong = entry.fault(own)
+    return f"one unit has {wrong}" if wrong else ""
