@@ -17,12 +17,11 @@ import opendp.prelude as dp
 import isotone as iso
 import isotone.curves.poset_regression
 import isotone.curves.regression
-import isotone.interop.opendp.curves
+import isotone.interop.opendp.measurements
 from isotone.counts import PosetMechanism
 from isotone.curves import PrivateCalibrator, PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.interop.opendp import make_column, table_domain
-from isotone.interop.opendp.counts import counts_measurement
-from isotone.interop.opendp.tables import table_measurement
+from isotone.interop.opendp.measurements import counts_measurement, table_measurement
 from isotone.ledger import Ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.guarantee import Guarantee
@@ -299,7 +298,7 @@ def opendp_curve(name: str, unit: str | None, most: int, x: Any = "age", order: 
     roles = {**({unit: "unit"} if unit else {}), **numbers}
 
     def measure(data: Any) -> Any:
-        module = isotone.interop.opendp.curves
+        module = isotone.interop.opendp.measurements
         kept, module.fit_counted = (
             module.fit_counted,
             lambda _, at, y, count, *__: Counter(

@@ -79,7 +79,12 @@ def covering(seed: int = 0, forms: Sequence[str] | None = None) -> Iterator[Case
         known = _forms(entry, forms)
         for turn, form in enumerate(known):
             kinds = LISTED if form.typed else TYPES
-            yield Case(entry.name, form.name, kinds[(turn + place + place // len(kinds)) % len(kinds)], seed)
+            yield Case(
+                entry.name,
+                form.name,
+                kinds[(turn + place + place // len(kinds) + 3 * seed) % len(kinds)],
+                seed,
+            )
 
 
 def random_cases(number: int, seed: int, forms: Sequence[str] | None = None) -> Iterator[Case]:
@@ -118,7 +123,7 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
     for name, role in entry.roles.items():
         usual = (
             _USUAL[role]
-            if rng.random() < 0.6
+            if rng.random() < 0.8
             else ("text" if role != "unit" else LISTED[rng.integers(len(LISTED))])
         )
         kinds[name] = case.type if name == focus else usual
