@@ -234,6 +234,32 @@ def test_constants_and_steps_are_rounded_to_the_safe_side() -> None:
         assert step == 1 or step - 1 < float(scale) * math.log(2)
 
 
+def test_each_level_takes_a_step_off_the_count_and_only_cells_end_a_path() -> None:
+    """What is compared at every depth below a root, for a heap in one cell of a long line and for the empty nodes beside it."""
+    partition, seen, heap = Partition(Fraction(5, 2), threshold=3), list[list[int]](), 10_000
+
+    class Even:
+        """Draws by which a node is halved if what is compared is not below 0."""
+
+        def coins(self, rate: Fraction, multiples: Any) -> Any:
+            assert rate == 1 / partition.scale
+            seen.append(multiples.tolist())
+            return np.ones(multiples.size, np.bool_)
+
+        def below(self, sizes: Any) -> Any:
+            return np.zeros(sizes.size, np.int64)
+
+    line = np.zeros(64 * 8, np.int64)
+    line[100] = heap
+    edges = partition.edges(line, Even())
+    assert {100, 101} <= set(edges.tolist())
+    for depth, compared in enumerate(seen[:6]):
+        assert max(compared) == heap - depth * partition.step - partition.threshold
+        assert min(compared) == partition.step if depth == 0 else min(compared) >= partition.step
+        assert len(compared) == (8 if depth == 0 else 2)
+    assert len(seen) == 6 or not seen[6]
+
+
 @pytest.mark.parametrize("contributions", [1, 3])
 def test_a_replaced_record_is_an_added_and_a_removed_one(contributions) -> None:
     """The worst of Theorem 1 in one direction and a whole step in the other, for each record of the unit."""
