@@ -243,7 +243,7 @@ class KNormMechanism(AdditiveMechanism):
         orders, sizes = draw(size, rng)
         return noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(orders.shape))
 
-    @property
+    @cached_property
     def law_draws(self) -> int:
         """How many draws the law has, fewer where draws are slow, as they must be independent."""
         if self.sampler.source.quick:
@@ -276,7 +276,7 @@ class KNormMechanism(AdditiveMechanism):
             return float(upper_draw(np.max(np.abs(self._unrounded), axis=1), confidence))
         return self._rate_one.together(confidence) / float(self.rate)
 
-    @property
+    @cached_property
     def _rate_one(self) -> RateOne:
         """The law at rate 1, for the elements of the coded order in canonical sequence."""
         draws, stream, draw = self.law_draws, f"{LAW_STREAM} draws ", self.sampler.simulate_independent

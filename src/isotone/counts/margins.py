@@ -300,7 +300,8 @@ class MarginsMechanism(AdditiveMechanism):
 
     @property
     def _shapes(self) -> list[tuple[int, ...]]:
-        return [(*self.breakdown.sizes(margin), len(self.P)) for margin in self.breakdown.margins]
+        elements, sizes = len(self.P), self.breakdown.sizes
+        return [(*sizes(margin), elements) for margin in self.breakdown.margins]
 
     def tables(self, values: Floats) -> list[Floats]:
         """Values of all margins (last axis), margin after margin, as a table for each margin."""

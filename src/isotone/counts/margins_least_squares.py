@@ -603,11 +603,13 @@ class Components:
 
     def added(self, axes: Axes, component: Axes) -> int:
         """How many cells of a margin are added up to get the component."""
-        return math.prod(self.breakdown.shape[i] for i in axes - component)
+        shape = self.breakdown.shape
+        return math.prod(shape[i] for i in axes - component)
 
     def spread(self, axes: Axes, component: Axes) -> float:
         """The variance of a cell of a margin, for each unit of variance of the component."""
-        own = math.prod(1 - 1 / self.breakdown.shape[i] for i in component)
+        shape = self.breakdown.shape
+        own = math.prod(1 - 1 / shape[i] for i in component)
         return own / self.added(axes, component) ** 2
 
     @cached_property

@@ -383,8 +383,13 @@ class AdditiveMechanism(AdditiveNoise):
         """
         unit = Unit(contributions, guarantee.neighbours, guarantee.unit)
         largest = None if max_size is None else whole_number(max_size, "max_size")
-        self._set(P=P, guarantee=guarantee, contributions=unit.contributions, max_size=largest)
-        self._set(sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest))
+        self._set(
+            P=P,
+            guarantee=guarantee,
+            contributions=unit.contributions,
+            max_size=largest,
+            sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest),
+        )
 
     @property
     def unit(self) -> Unit:

@@ -13,7 +13,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform
 
@@ -419,7 +419,7 @@ class Answers:
         for name in ("yes", "no"):
             object.__setattr__(self, name, getattr(self.words, name))
 
-    @property
+    @cached_property
     def words(self) -> AnswerWords:
         """What counts as a yes, unless a question says otherwise."""
         return AnswerWords(self.yes, self.no, self.missing)
