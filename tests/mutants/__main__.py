@@ -78,7 +78,7 @@ def main() -> int:
 
 def _at_random(number: int, seed: str, operators: str, workers: int) -> int:
     """Draw faults, meet each with the tests of its module, and write down what survives."""
-    drawn = at_random.draw(number, seed, operators)
+    drawn, kept = at_random.draw(number, seed, operators), at_random.Kept(seed)
     for library in LIBRARIES:
         importlib.import_module(library)
     forks = multiprocessing.get_context("fork")
@@ -86,7 +86,24 @@ def _at_random(number: int, seed: str, operators: str, workers: int) -> int:
         tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder,
         ProcessPoolExecutor(workers, forks, _enter, (folder,)) as pool,
     ):
-        trials = _each(pool, _with_fault, [one.fault for one in drawn])
+        unsound = dict[str, None]()
+        waiting = [one for one in drawn if one.fault.name not in kept.trials]
+        while waiting:
+            tasks = {pool.submit(_with_drawn, one, tuple(unsound)): one for one in waiting}
+            for done in as_completed(tasks):
+                one, trial = tasks[done], done.result()
+                kept.add(one.fault.name, trial)
+                word = f"{len(kept.trials)}/{number} {one.fault.name} {trial.cpu:.0f} s {at_random.verdict(trial)}"
+                print(
+                    f"{word} {one.fault.module}:{one.line} {one.before} -> {one.after}  {trial.why[:200]}",
+                    flush=True,
+                )
+            caught_by = {trial.test: () for trial in kept.trials.values() if trial.test}
+            for test in caught_by.keys() - unsound.keys():
+                if pool.submit(_without_fault, (test,)).result().outcome != "passed":
+                    unsound[test] = None
+            waiting = [one for one in drawn if kept.trials[one.fault.name].test in unsound]
+    trials = [kept.trials[one.fault.name] for one in drawn]
     path = at_random.write_survivors(drawn, trials, seed)
     words = [at_random.verdict(trial) for trial in trials]
     told = len(words) - words.count("broken")
@@ -111,6 +128,10 @@ def _without_fault(tests: tuple[str, ...]) -> Trial:
 def _with_fault(fault: Fault) -> Trial:
     with plant(fault, _copy):
         return run_tests(_copy, fault.tests, SECONDS)
+
+
+def _with_drawn(one: at_random.Drawn, unsound: tuple[str, ...]) -> Trial:
+    return at_random.meet(one, _copy, unsound)
 
 
 def _by_file(faults: Iterable[Fault]) -> list[tuple[str, ...]]:

@@ -1,8 +1,10 @@
 """Faults that are drawn at random over the packages that matter, and what becomes of them.
 
-They are drawn by ``operators.py`` with a seed that is the hash of the commit. Each is met by the tests that concern its module: those
-that the list names for it, those that import it, then all of its package and the laws. What survives is written to a file, where
-somebody who wrote neither the code nor the tests says of each whether it is ``equivalent`` or a ``missing test``.
+They are drawn by ``operators.py`` with a seed that is the hash of the commit. Each is met by the tests that concern its module: first
+those that the list names for it and those that import it, then those of its package and the laws, for as long as ``ENOUGH`` says.
+A test that fails without a fault too catches nothing: those that caught something run once more without one. What became of each
+fault is kept at once, so that a run that was cut off goes on where it was. What survives is written to a file, where somebody who
+wrote neither the code nor the tests says of each whether it is ``equivalent`` or a ``missing test``.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import json
 import re
 import subprocess
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.mutants.faults import ROOT, Fault, read_faults
-from tests.mutants.trial import Trial
+from tests.mutants.trial import Trial, plant, run_tests
 
-__all__ = ["PACKAGES", "Drawn", "commit", "draw", "verdict", "write_survivors"]
+__all__ = ["Drawn", "Kept", "commit", "draw", "meet", "verdict", "write_survivors"]
 
 PACKAGES = (
     "noise",
@@ -28,19 +31,28 @@ PACKAGES = (
     "counts",
     "tables",
     "curves",
-    "release/verify",
     "forms",
+    "release/verify",
+    "release/kinds/*/kind",
+    "release/kinds/*/*faults",
 )
-"""Where faults are drawn."""
+"""Where faults are drawn: folders and modules whose paths begin so."""
+
+ENOUGH = 40
+"""Seconds of processor time of tests that pass, of those nearest to a fault and again of the others, until it has survived."""
+LONGEST = 900
+"""Seconds by the clock, for what waits and does not compute."""
 
 _SOURCE = ROOT / "src" / "isotone"
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A fault that was drawn: where it is, the line before and after, and the operator of cosmic-ray."""
+    """A fault that was drawn: its tests, where it is, the line before and after, and the operator of cosmic-ray."""
 
     fault: Fault
+    """With the tests that are nearest to it."""
+    others: tuple[str, ...]
     line: int
     before: str
     after: str
@@ -64,9 +76,9 @@ def draw(number: int, seed: str, python: str) -> list[Drawn]:
 
 
 def _modules() -> list[Path]:
-    found = [path for name in PACKAGES for path in (_SOURCE / name).rglob("*.py")]
-    found += [path for name in PACKAGES if (path := _SOURCE / f"{name}.py").is_file()]
-    return sorted({path for path in found if path.name != "__init__.py"})
+    found = {path for name in PACKAGES for path in _SOURCE.glob(f"{name}*.py")}
+    found |= {path for name in PACKAGES for path in _SOURCE.glob(f"{name}*/**/*.py")}
+    return sorted(path for path in found if path.name != "__init__.py")
 
 
 def _drawn(place: int, row: dict[str, str], tests: _Tests) -> Drawn:
@@ -75,9 +87,10 @@ def _drawn(place: int, row: dict[str, str], tests: _Tests) -> Drawn:
     module = path.relative_to(_SOURCE).as_posix()
     before, after = text.splitlines(), row["new"].splitlines()
     changed = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), line - 1)
-    fault = Fault(f"random-{place}", module, text, row["new"], tests.of(module))
+    near, others = tests.of(module)
+    fault = Fault(f"random-{place}", module, text, row["new"], near)
     shown = [lines[changed].strip() if changed < len(lines) else "" for lines in (before, after)]
-    return Drawn(fault, changed + 1, shown[0], shown[1], row["operator"])
+    return Drawn(fault, others, changed + 1, shown[0], shown[1], row["operator"])
 
 
 class _Tests:
@@ -87,22 +100,52 @@ class _Tests:
         self.named: dict[str, dict[str, None]] = {}
         for fault in read_faults():
             self.named.setdefault(fault.module, {}).update(dict.fromkeys(fault.tests))
-        folders = ("unit", "attacks", "statistical", "laws")
+        folders = ("unit", "attacks", "laws", "statistical")
         files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
         self.files = {path: path.read_text(encoding="utf-8") for path in files}
 
-    def of(self, module: str) -> tuple[str, ...]:
-        """Tests of a fault in the module, each once. A file stands once, and tests of it that are named before it."""
+    def of(self, module: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The nearest tests of a fault in the module, and the others. A file stands once."""
         dotted = "isotone." + module.removesuffix(".py").replace("/", ".")
         package = module.partition("/")[0]
         parent, _, name = dotted.rpartition(".")
         imported = re.compile(rf"{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{name}\b")
-        importing = [path for path, text in self.files.items() if imported.search(text)]
+        near = [
+            path for path, text in self.files.items() if path.stem == f"test_{name}" or imported.search(text)
+        ]
         same = [path for path in self.files if package in path.parent.name or path.stem == f"test_{package}"]
         laws = [path for path in self.files if path.parent.name == "laws"]
-        near = laws if package in ("noise", "privacy", "linear", "counts") else []
-        paths = dict.fromkeys([*importing, *same, *near])
-        return (*self.named.get(module, ()), *(path.relative_to(ROOT).as_posix() for path in paths))
+        far = [*same, *(laws if package in ("noise", "privacy", "linear", "counts") else [])]
+        names = [path.relative_to(ROOT).as_posix() for path in dict.fromkeys([*near, *far])]
+        return (*self.named.get(module, ()), *names[: len(near)]), tuple(names[len(near) :])
+
+
+def meet(one: Drawn, copy: Path, unsound: Iterable[str]) -> Trial:
+    """Plant a fault in a copy and run its tests, but for those that fail without a fault too."""
+    left_out = [f"--deselect={test}" for test in unsound]
+    with plant(one.fault, copy):
+        trial = Trial("passed", "", 0.0)
+        for tests in (one.fault.tests, one.others):
+            if trial.outcome == "passed" and tests:
+                found = run_tests(copy, tests, LONGEST, enough=ENOUGH, options=left_out)
+                trial = replace(found, cpu=trial.cpu + found.cpu)
+        return trial
+
+
+class Kept:
+    """What became of the faults of one seed, a line each in a file, as soon as it is known."""
+
+    def __init__(self, seed: str) -> None:
+        self.path = ROOT / ".cache" / "mutation" / f"{seed[:12]}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
+        self.trials = {row.pop("name"): Trial(**row) for row in map(json.loads, lines)}
+
+    def add(self, name: str, trial: Trial) -> None:
+        """Keep one more."""
+        self.trials[name] = trial
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"name": name, **vars(trial)}) + "\n")
 
 
 def verdict(trial: Trial) -> str:

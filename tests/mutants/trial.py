@@ -6,7 +6,9 @@ They run in a fork, which has the libraries loaded already: loading takes longer
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -47,6 +49,8 @@ class Trial:
     why: str
     cpu: float
     """Seconds of processor time."""
+    test: str = ""
+    """The test that failed."""
 
 
 def make_copy(copy: Path, root: Path = ROOT) -> None:
@@ -75,51 +79,54 @@ def plant(fault: Fault, copy: Path) -> Generator[None]:
         os.utime(path, (times.st_atime, times.st_mtime))
 
 
-def run_tests(copy: Path, tests: Iterable[str], seconds: float) -> Trial:
-    """Run the tests in a copy until one fails."""
+def run_tests(
+    copy: Path, tests: Iterable[str], seconds: float, *, enough: float = math.inf, options: Iterable[str] = ()
+) -> Trial:
+    """Run the tests in a copy until one fails, or until ``enough`` seconds of processor time have passed in those that did not."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = os.fork()
         if child == 0:
-            os._exit(_in_copy(copy, list(tests), output.fileno()))
+            os._exit(_in_copy(copy, [*options, *tests], output.fileno(), enough))
         end = time.monotonic() + seconds
         while not (ended := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < end:
             time.sleep(0.02)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # also what a test that failed has left behind
         if not ended[0]:
-            outcome, why, usage = (
-                "error",
-                f"the tests did not end within {seconds:.0f} s",
-                os.wait4(child, 0)[2],
-            )
+            usage = os.wait4(child, 0)[2]
+            judged = "error", f"the tests did not end within {seconds:.0f} s", ""
         else:
             output.seek(0)
-            outcome, why = _judge(os.waitstatus_to_exitcode(ended[1]), output.read())
-            usage = ended[2]
-        return Trial(outcome, why, usage.ru_utime + usage.ru_stime)
+            usage, judged = ended[2], _judge(os.waitstatus_to_exitcode(ended[1]), output.read())
+        outcome, why, test = judged
+        return Trial(outcome, why, usage.ru_utime + usage.ru_stime, test)
 
 
-def _judge(code: int, said: str) -> tuple[str, str]:
-    """What an exit code and the output of the tests mean.
+def _judge(code: int, said: str) -> tuple[str, str, str]:
+    """What an exit code and the output of the tests mean, and which test failed.
 
     Tests that cannot be collected catch nothing, nor do those that fail because the planted text names what is not
     there: they would fail on any text that is wrong in that way.
     """
     if code == pytest.ExitCode.OK:
-        return "passed", ""
+        return "passed", "", ""
+    if code == -signal.SIGXCPU:
+        return "error", "the tests did not end within their time of the processor", ""
     marked = [line.removeprefix(_MARK) for line in said.splitlines() if line.startswith(_MARK)]
     if code == pytest.ExitCode.TESTS_FAILED and marked:
         test, exception = json.loads(marked[0])
         why = f"{test} ({exception})"
-        return ("error", f"broken code: {why}") if exception in _BROKEN else ("failed", why)
-    return "error", f"exit code {code}\n" + "\n".join(said.splitlines()[-15:])
+        return ("error", f"broken code: {why}", test) if exception in _BROKEN else ("failed", why, test)
+    return "error", f"exit code {code}\n" + "\n".join(said.splitlines()[-15:]), ""
 
 
 class _Tell:
-    """A plugin that prints the first failure on a line of its own."""
+    """A plugin that prints the first failure on a line of its own, and ends tests that have passed for long enough."""
 
-    def __init__(self) -> None:
+    def __init__(self, enough: float) -> None:
         self.told: list[str] = []
+        self.enough = enough
+        self.ended = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
@@ -128,13 +135,17 @@ class _Tell:
         if report.failed and not self.told:
             kind = call.excinfo.type.__name__ if call.excinfo else "strict xfail"
             self.told.append(json.dumps([item.nodeid, kind]))
+        if call.when == "teardown" and not self.told and time.process_time() > self.enough:
+            self.ended, item.session.shouldstop = True, "no test failed for long enough"
         return report
 
 
-def _in_copy(copy: Path, tests: list[str], output: int) -> int:
+def _in_copy(copy: Path, tests: list[str], output: int, enough: float) -> int:
     """Run the tests in a group of processes of its own: what they start ends with them."""
-    code, tell = 99, _Tell()
+    code, tell = 99, _Tell(time.process_time() + enough)
     try:
+        if enough < math.inf:  # no test takes three times as long as all together may
+            resource.setrlimit(resource.RLIMIT_CPU, (int(tell.enough + 2 * enough), resource.RLIM_INFINITY))
         os.setsid()
         for stream in (1, 2):
             os.dup2(output, stream)
@@ -150,6 +161,8 @@ def _in_copy(copy: Path, tests: list[str], output: int) -> int:
             del sys.modules[name]  # those of the copy are loaded
         options = ["-q", "-x", "-m", "not services", "-p", "no:xdist"]
         code = int(pytest.main([*options, *tests], plugins=[tell]))
+        if tell.ended and code == pytest.ExitCode.INTERRUPTED:
+            code = 0
     except BaseException:
         traceback.print_exc()
     finally:
