@@ -38,7 +38,7 @@ PACKAGES = (
 )
 """Where faults are drawn: folders and modules whose paths begin so."""
 
-ENOUGH = 40
+ENOUGH = 25
 """Seconds of processor time of tests that pass, of those nearest to a fault and again of the others, until it has survived."""
 LONGEST = 900
 """Seconds by the clock, for what waits and does not compute."""

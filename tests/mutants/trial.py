@@ -144,8 +144,8 @@ def _in_copy(copy: Path, tests: list[str], output: int, enough: float) -> int:
     """Run the tests in a group of processes of its own: what they start ends with them."""
     code, tell = 99, _Tell(time.process_time() + enough)
     try:
-        if enough < math.inf:  # no test takes three times as long as all together may
-            resource.setrlimit(resource.RLIMIT_CPU, (int(tell.enough + 2 * enough), resource.RLIM_INFINITY))
+        if enough < math.inf:  # no test takes as long as all together may
+            resource.setrlimit(resource.RLIMIT_CPU, (int(tell.enough + enough), resource.RLIM_INFINITY))
         os.setsid()
         for stream in (1, 2):
             os.dup2(output, stream)
