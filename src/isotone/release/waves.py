@@ -196,15 +196,9 @@ def waves_entry(guarantee: Guarantee, waves: int) -> WavesEntry | None:
 
 def wave_faults(manifest: Manifest) -> list[str]:
     """What is wrong with what a manifest says about its waves, a phrase each."""
-    entry = manifest.get("waves")
-    if entry is None:
-        return []
-    planned, guarantee = entry["planned"], guarantee_from(manifest.guarantee)
-    if not 2 <= planned <= MOST_WAVES:
-        return ["the number of planned waves is out of range"]
-    if guarantee_from(entry["together"]) != guarantee.times(planned):
-        return ["what all waves cost together is not that many times what this one cost"]
-    return []
+    wanted = waves_entry(guarantee_from(manifest.guarantee), planned_waves(manifest.description["waves"]))
+    same = manifest.get("waves") == wanted
+    return [] if same else ["what all waves cost together is not that many times what this one cost"]
 
 
 def require_affordable(guarantee: Guarantee, waves: int, ledger: Ledger) -> None:

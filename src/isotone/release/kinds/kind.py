@@ -34,6 +34,8 @@ __all__ = [
     "Reader",
     "Stamp",
     "draw_bars",
+    "require_unit",
+    "versions",
 ]
 
 
@@ -223,8 +225,22 @@ class Stamp:
 
     def entries(self) -> dict[str, Any]:
         """The entries of a manifest that come from here, and those that say with what it was made."""
-        packages = {name: _version(name) for name in ("isotone", "numpy", "scipy")}
-        return {**vars(self), "versions": {"python": platform.python_version(), **packages}}
+        return {**vars(self), "versions": versions()}
+
+
+def require_unit(described: Description, stated: Guarantee) -> None:
+    """Refuse a guarantee for other units or against other neighbours than those of the description."""
+    unit = described.whose
+    if unit.neighbours != stated.neighbours:
+        raise InputError("the neighbours of the description are not those of the guarantee")
+    if unit.words != stated.unit:
+        raise InputError("the unit of the description is not that of the guarantee")
+
+
+def versions() -> dict[str, str]:
+    """The software that computes here."""
+    packages = {name: _version(name) for name in ("isotone", "numpy", "scipy")}
+    return {"python": platform.python_version(), **packages}
 
 
 @cache

@@ -483,6 +483,11 @@ class Counts(Description):
         return list(self.importance) if isinstance(self.importance, tuple) else self.importance
 
     @property
+    def importances(self) -> list[float]:
+        """The weight of each margin of a breakdown."""
+        return importance_of(self.breakdown, self._weights).tolist()
+
+    @property
     def groups(self) -> Groups | None:
         """The lists that say the cell of a row: of the groups, or of all attributes together."""
         if self.by is None:
@@ -702,7 +707,7 @@ class Counts(Description):
             if q.has_own_rule
         }
         if self.is_breakdown:
-            given["importance"] = importance_of(self.breakdown, self._weights).tolist()
+            given["importance"] = self.importances
         return {**given, "answers": {**given["answers"], "questions": asked}}
 
     @classmethod

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from isotone.audit.exact import audit_count_mechanism, example_of
 from isotone.counts.count_plan import count_mechanism, count_mechanisms
-from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.margins import MarginsMechanism
 from isotone.counts.mechanism import AdditiveMechanism
@@ -28,6 +27,7 @@ from isotone.release.kinds.counts.columns import (
     count_columns,
     known_errors,
     law_entry,
+    margins_recipe,
     original_columns,
 )
 from isotone.release.kinds.counts.derived import (
@@ -48,7 +48,7 @@ from isotone.release.kinds.counts.derived import (
 from isotone.release.kinds.counts.description import CountManifest, Counts
 from isotone.release.kinds.counts.reader import BreakdownReader, margins_of
 from isotone.release.kinds.counts.report import BreakdownPage, CountsPage
-from isotone.release.kinds.kind import Kind, Reader
+from isotone.release.kinds.kind import Kind, Reader, require_unit
 from isotone.release.manifest import (
     ROUNDING,
     Columns,
@@ -57,6 +57,7 @@ from isotone.release.manifest import (
     guarantee_from,
     order_from,
     rebuild_count_mechanism,
+    recipe_of,
 )
 from isotone.release.result import Release
 from isotone.release.waves import wave_faults
@@ -131,16 +132,12 @@ class CountsKind(Kind):
         mechanism = found.base if isinstance(found, MarginsMechanism) else found
         if described.is_breakdown != isinstance(found, MarginsMechanism):
             raise InputError("the mechanism is not one for what is described")
-        if release.total is not None and not getattr(mechanism, "has_total", False):
+        if described.total != (release.total is not None):
+            raise InputError("the number of records is not there, or is there and was not asked for")
+        if described.total and not getattr(mechanism, "has_total", False):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
-        most = mechanism.max_size
-        shorter = most is None or (described.max_size is not None and described.max_size <= most)
-        if mechanism.contributions < described.whose.most or not shorter:
-            raise InputError("the mechanism is for records of another kind than those that were counted")
-        if described.whose.neighbours != stated.neighbours:
-            raise InputError("the neighbours of the description are not those of the guarantee")
-        if isinstance(mechanism, FixedRootMechanism):
-            described.require_every_place(mechanism.guarantee.neighbours)
+        _require_described(described, found, manifest)
+        require_unit(described, stated)
         guarantee = replace(found.guarantee, unit=stated.unit)
         if isinstance(found, MarginsMechanism):
             return guarantee.for_neighbours(stated.neighbours)
@@ -192,6 +189,29 @@ class CountsKind(Kind):
         if release.manifest.get("derived"):
             return derived_faults(release)
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
+
+
+def _require_described(described: Counts, found: Any, manifest: Manifest) -> None:
+    """Refuse a mechanism that is not written as a release writes it, or not the one that the description asks for."""
+    breakdown = isinstance(found, MarginsMechanism)
+    mechanism, setting = found.base if breakdown else found, described.setting
+    if (margins_recipe(found) if breakdown else recipe_of(found)) != manifest.mechanism:
+        raise InputError("the mechanism is not written as a release writes it")
+    if (mechanism.contributions, mechanism.max_size) != (setting.contributions, setting.max_size):
+        raise InputError("the mechanism is for records of another kind than those that were counted")
+    fixed = {
+        name: manifest.mechanism[name] for name in ("records", "catch_all") if name in manifest.mechanism
+    }
+    if fixed != (setting.fixed or {}):
+        raise InputError("the root is not fixed as the description says")
+    asked = described.method
+    named = asked if isinstance(asked, str) else type(asked).__name__
+    if named not in ("best", type(mechanism).__name__):
+        raise InputError("the mechanism is not the one that the description names")
+    if "care" in manifest.mechanism and getattr(mechanism, "care", None) != setting.cared:
+        raise InputError("the mechanism cares for other errors than the description")
+    if breakdown and list(found.importance) != described.importances:
+        raise InputError("the importance of margins is not that of the description")
 
 
 def _begins(release: Release) -> bool:
@@ -392,17 +412,16 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
     level = float(manifest["description"]["confidence"])
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
+    if (manifest.total, manifest.total_sd, manifest.law) != (None, None, None):
+        return ["a breakdown has no such entries"]
     tables = measured_tables(manifest, mechanism)
     wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
     if manifest.derived is not None or manifest.consistent is not None:
-        if (
-            manifest.derived is None
-            or not manifest.consistent
-            or set(manifest.derived) != {"how", "integers"}
-            or not isinstance(manifest.derived["integers"], bool)
-        ):
+        integers = (manifest.derived or {}).get("integers")
+        how = {"how": "consistent", "integers": integers}
+        if manifest.derived != how or not isinstance(integers, bool) or not manifest.consistent:
             return ["the manifest does not say how the values were derived"]
-        wanted = consistent_columns(mechanism, tables, wanted, manifest.derived["integers"])
+        wanted = consistent_columns(mechanism, tables, wanted, integers)
     said = wave_faults(manifest) + _share_faults(mechanism)
     if manifest.law != law_entry(mechanism, level):
         said.append("the law of the noise is not described as this version draws it")

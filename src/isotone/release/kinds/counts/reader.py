@@ -234,6 +234,8 @@ _REASON = "its values are estimated from margins, each with a share of the budge
 def margins_of(manifest: Manifest) -> MarginsMechanism:
     """The mechanism of a breakdown."""
     described = Counts.from_manifest(manifest, {})
+    if not described.is_breakdown:
+        raise InputError("the mechanism is not one for what is described")
     return rebuild_margins(described.P, manifest.mechanism, described.breakdown)
 
 

@@ -65,6 +65,7 @@ __all__ = [
     "SumsEntry",
     "SurfaceFit",
     "band_kind",
+    "has_sums",
     "kept",
     "measured_from",
     "middles",
@@ -91,6 +92,11 @@ def _possible(problem: ChainProblem) -> dict[Law, PossibleSums]:
     from isotone.curves.regression import sums_for  # here: it brings all mechanisms
 
     return sums_for(problem)
+
+
+def has_sums(problem: ChainProblem) -> bool:
+    """Whether a curve is made of noisy sums, which are published."""
+    return bool(_possible(problem))
 
 
 def _no_population(problem: ChainProblem) -> str:

@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader
+from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader, require_unit
 from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableManifest, attack
 from isotone.release.manifest import (
     ROUNDING,
@@ -283,8 +283,7 @@ class TableKind(Kind):
             raise InputError(
                 "the noise is for units that count once in a category, and the rules do not see to it"
             )
-        if description.whose.neighbours != stated.neighbours:
-            raise InputError("the neighbours of the description are not those of the guarantee")
+        require_unit(description, stated)
         if recipe_of(description.mechanism(stated)) != release.manifest.mechanism:
             raise InputError("the mechanism is not the one that the description has under this guarantee")
         return replace(mechanism.guarantee, unit=stated.unit)
@@ -310,9 +309,29 @@ class TableKind(Kind):
 
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""
-        if Table.from_manifest(release.manifest, release.columns).said() != release.manifest.description:
+        described = Table.from_manifest(release.manifest, release.columns)
+        if described.said() != release.manifest.description:
             return ["the description is not written as a release writes it"]
+        if not _has_what_is_described(release, described):
+            return ["the classes or the pairs are not those that are described"]
         return table_faults(release.columns, release.manifest, self.rebuild(release.manifest))
+
+
+def _has_what_is_described(release: Release, described: Table) -> bool:
+    """Whether labels, classes and what is said of each class are those of the description, and nothing more is there."""
+    manifest, strata = release.manifest, release.manifest.get("strata")
+    classes = described.classes
+    named = None if classes is None else [(name, len(held)) for name, held in classes]
+    listed = None if strata is None else [(entry["name"], entry["size"]) for entry in strata]
+    of_each = [manifest] if strata is None else strata
+    whole = manifest.get("finer") is not None
+    return (
+        named == listed
+        and tuple(release.columns["category"]) == described.labels
+        and (manifest.get("joint") is not None) == (described.counts is not None)
+        and all(entry.get("finer") is not None for entry in of_each)
+        and whole == (strata is None)
+    )
 
 
 @dataclass(frozen=True)
@@ -344,8 +363,6 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     level = float(said["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
-    if strata is not None and manifest.get("finer") is not None:
-        return [*faults, "thresholds measured last are said of the whole table and not of its strata"]
     whole_table = {key: manifest.get(key) for key in ("method", "distribution", "finer")}
     entries = [{"name": None, "size": size, **whole_table}] if strata is None else strata
     try:
@@ -397,6 +414,8 @@ def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float,
     sd = part.thresholds.deviation
     if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
         faults.append("an error is not that of the noise")
+    if part.method == "noise" and not np.allclose(share, 1 / (upper + 1), rtol=0, atol=_EXACT):
+        faults.append("too few categories for a distribution have one")
     if part.method == "table" and not _follows(columns, part, len(part.share) if joint else 1):
         faults.append("the values do not have the private distribution")
     if upper > LARGEST_TABLE:
