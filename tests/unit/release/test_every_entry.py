@@ -114,7 +114,7 @@ def others(value: Any, step: int = 1) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
-        return [value + step, max(value - step, 0)]
+        return [value + step, *([value - step] if value < 0 or value >= step else [])]
     if isinstance(value, float):
         return [value / 2 + 0.001]
     if isinstance(value, str):

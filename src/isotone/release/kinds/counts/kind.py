@@ -412,7 +412,7 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
     level = float(manifest["description"]["confidence"])
     if not 0 < level < 1:
         return ["the confidence of the intervals is not between 0 and 1"]
-    if (manifest.total, manifest.total_sd, manifest.law) != (None, None, None):
+    if (manifest.total, manifest.total_sd) != (None, None):
         return ["a breakdown has no such entries"]
     tables = measured_tables(manifest, mechanism)
     wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
