@@ -47,6 +47,18 @@ def test_a_row_that_is_refused_has_no_score_and_changes_no_other() -> None:
         FrozenScores(Frozen()).of(X)
 
 
+def test_a_score_of_another_shape_is_no_score() -> None:
+    class Odd(Frozen):
+        """A classifier that gives more scores than rows, where a row is large."""
+
+        def predict_proba(self, X: Any) -> Any:
+            found = super().predict_proba(X)
+            return np.concatenate([found, found]) if found[0, 1] > 0.5 else found
+
+    X = np.array([[0.2], [0.7], [0.4]])
+    np.testing.assert_array_equal(FrozenScores(Odd()).of_private(X), [0.2, np.nan, 0.4])
+
+
 def test_the_classifier_sees_one_row_at_a_time() -> None:
     seen: list[tuple[int, ...]] = []
 
