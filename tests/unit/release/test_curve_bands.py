@@ -159,7 +159,7 @@ def _forged(shelf: Path, folder: Path, change: Any) -> Path:
         (lambda c, m: m["sums"].update(values=10**9), "values"),
         (lambda c, m: m["sums"]["starts"].__setitem__(0, 1), "bins"),
         (lambda c, m: m["sums"]["zeros"].pop(), "bins"),
-        (lambda c, m: m.pop("sums"), "no noisy sums"),
+        (lambda c, m: m.pop("sums"), "noisy sums are not there"),
         (lambda c, m: m["description"].update(confidence=0.5), "is not what"),
         (lambda c, m: m["description"].update(confidence=2), "confidence"),
         (lambda c, m: m.update(band="records"), "band"),

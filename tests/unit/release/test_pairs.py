@@ -116,7 +116,7 @@ def against_each_other(manifest, columns):
         (lambda m, c: c["estimate"].__setitem__(3, c["estimate"][3] + 0.5), "an estimate does not follow"),
         (lambda m, c: m["joint"].__setitem__(0, [0.9] * 7), "the joint distribution is not one"),
         (against_each_other, "do not have the joint"),
-        (lambda m, c: c["category"].__setitem__(0, "d | theft"), "the same categories"),
+        (lambda m, c: c["category"].__setitem__(0, "d | theft"), "not those that are described"),
     ],
 )
 def test_a_forged_pair_is_found_out(tmp_path, ledger, change, words):

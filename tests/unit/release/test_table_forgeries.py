@@ -115,7 +115,7 @@ def test_honest_ones_hold_whatever_a_reader_says_of_floats(shelf: Path, name: st
     [
         ("heaped", no_thresholds_measured_last, "an error is not that of the noise"),
         ("heaped", part_of_a_gap, "do not fill gaps"),
-        ("strata", thresholds_of_no_stratum, "and not of its strata"),
+        ("strata", thresholds_of_no_stratum, "not those that are described"),
         ("strata", reversed_distribution, "of the whole table"),
         ("strata", other_method, "of the whole table"),
         ("pair", reversed_distribution, "of the whole table"),

@@ -199,19 +199,19 @@ def _require_described(described: Counts, found: Any, manifest: Manifest) -> Non
         raise InputError("the mechanism is not written as a release writes it")
     if (mechanism.contributions, mechanism.max_size) != (setting.contributions, setting.max_size):
         raise InputError("the mechanism is for records of another kind than those that were counted")
-    fixed = {
-        name: manifest.mechanism[name] for name in ("records", "catch_all") if name in manifest.mechanism
-    }
-    if fixed != (setting.fixed or {}):
-        raise InputError("the root is not fixed as the description says")
-    asked = described.method
-    named = asked if isinstance(asked, str) else type(asked).__name__
-    if named not in ("best", type(mechanism).__name__):
-        raise InputError("the mechanism is not the one that the description names")
-    if "care" in manifest.mechanism and getattr(mechanism, "care", None) != setting.cared:
-        raise InputError("the mechanism cares for other errors than the description")
     if breakdown and list(found.importance) != described.importances:
         raise InputError("the importance of margins is not that of the description")
+    asked, recipe = described.method, manifest.mechanism
+    if not isinstance(asked, str):
+        if recipe_of(asked) != recipe_of(mechanism):
+            raise InputError("the mechanism is not the one that was given")
+        return
+    if asked not in ("best", type(mechanism).__name__):
+        raise InputError("the mechanism is not the one that the description names")
+    if {name: recipe[name] for name in ("records", "catch_all") if name in recipe} != (setting.fixed or {}):
+        raise InputError("the root is not fixed as the description says")
+    if "care" in recipe and getattr(mechanism, "care", None) != setting.cared:
+        raise InputError("the mechanism cares for other errors than the description")
 
 
 def _begins(release: Release) -> bool:
