@@ -347,10 +347,11 @@ def _descend(counts: Floats, moved: Moved, start: Floats) -> tuple[Floats, Float
     size, least = start.shape[1], 1e-4
     gram = counts.T @ counts
     entries = sparse.csr_array(moved)  # of most records few steps
-    rows = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+    rows = np.repeat(np.arange(len(entries.indptr) - 1), np.diff(entries.indptr))
+    values, columns = np.asarray(entries.data, np.float64), np.asarray(entries.indices, np.int64)
 
     def first(own: Floats) -> Floats:
-        return entries.data * own[entries.indices]
+        return values * own[columns]
 
     def objective(flat: Floats, sharp: float) -> tuple[float, Floats]:
         own, sums = flat[:size], flat[size:].reshape(start.shape)
@@ -364,8 +365,8 @@ def _descend(counts: Floats, moved: Moved, start: Floats) -> tuple[Floats, Float
         weight = np.exp(logs - logs.max())
         value = np.log(trace) + 2 * (logs.max() + np.log(weight.sum())) / sharp
         each = 2 * weight / (weight.sum() * length)
-        pull = each[rows] * first(own) / long * entries.data
-        by_own = 2 * own * np.diag(by_matrix) + np.bincount(entries.indices, pull, size)
+        pull = each[rows] * first(own) / long * values
+        by_own = 2 * own * np.diag(by_matrix) + np.bincount(columns, pull, size)
         by_sums = 2 * sums @ by_matrix + (entries.T @ (each[:, None] * second / more)).T
         return float(value), np.concatenate((by_own, by_sums.ravel()))
 
