@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from benchmarks._rivals.about import pinned
 from benchmarks._rivals.environments import ROOT, run_arrays
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Squared
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
 from isotone.order.isotonic import pool_adjacent_violators

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute
 from isotone.curves.poset_regression import PosetTree
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.curves.surface import Arrangement, Order, ProductOrder, arrange, few_ideals, listed
 from isotone.mechanism import Progress
 from isotone.order import Poset

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from isotone.curves.cuts import TREE_POINTS, ChainProblem
-from isotone.curves.grids import Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import CurveSetting, Grid
 from isotone.curves.regression import rule_for
 
 __all__ = [

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.curves.grids import FINE, Grid
-from isotone.curves.problem import Records
+from isotone.curves.problem import FINE, Grid, Records
 
 __all__ = ["HELD_OUT", "POINTS", "SEED", "TUNED", "UNIT", "Population", "Sample"]
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.curves.circuits import SeededCurveDraws
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Squared
-from isotone.curves.measure import equal_bins, noisy_means, noisy_sums, pooled
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.posterior import equal_bins, noisy_means, noisy_sums, pooled
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.curves.tree import AdditiveScore, HalvingScore, grow
 
 __all__ = [

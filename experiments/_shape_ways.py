@@ -18,12 +18,10 @@ from common import add_rows
 from isotone.curves.circuits import SeededCurveDraws, cheapest
 from isotone.curves.curve import Curve
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.measure import NoisySums
-from isotone.curves.posterior import values_of_bins
+from isotone.curves.posterior import NoisySums, values_of_bins
 from isotone.curves.posterior_fit import spread_of
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.shape_posterior import NearestOfShape, PosteriorOfShape
 from isotone.curves.shapes import parse_shape
 

@@ -22,11 +22,10 @@ from common import read_table, save_figure, write_table
 from isotone.curves.bands import KINDS, MeasuredSums
 from isotone.curves.circuits import SeededCurveDraws
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Squared
-from isotone.curves.measure import NoisySums, pooled
+from isotone.curves.posterior import NoisySums, pooled
 from isotone.curves.posterior_fit import PosteriorFit
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.mechanism import Progress
 
 Floats = NDArray[np.float64]

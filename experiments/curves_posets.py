@@ -15,11 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common import save_figure, write_table
-from isotone.curves.grids import FINE
 from isotone.curves.ideals import list_ideals
 from isotone.curves.losses import Loss, parse_loss
 from isotone.curves.poset_regression import PosetProblem, mechanism_for, rule_for
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.curves.shape_posterior import point_costs
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress

@@ -35,10 +35,9 @@ from _curve_goals import (
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves.curve import CURVES, DESIGNS, CurveMechanism, Reference, least_risk, risk
 from isotone.curves.cuts import TREE_POINTS
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
 from isotone.curves.plan import plan
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
 

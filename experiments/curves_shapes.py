@@ -19,9 +19,8 @@ from _shape_ways import cases_of, distances, table_of_ways
 from common import save_figure, write_table
 from isotone.curves.curve import risk
 from isotone.curves.cuts import TREE_POINTS, ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shapes import parse_shape
 from isotone.mechanism import Progress

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from _curve_goals import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from common import save_figure, write_table
 from isotone.curves.curve import least_risk, risk
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import parse_loss
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.mechanism import Progress
 from isotone.order.isotonic import pool_adjacent_violators

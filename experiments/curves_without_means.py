@@ -18,11 +18,10 @@ import numpy as np
 from common import save_figure, write_table
 from isotone.curves.curve import CURVES, DESIGNS, OTHER_CURVES, CurveMechanism, Reference, least_risk, risk
 from isotone.curves.cuts import ChainProblem, StepFit, TreeMechanism
-from isotone.curves.grids import Grid
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import LineFit, RefinedLineFit
 from isotone.curves.losses import parse_loss
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import CurveSetting, Grid
 from isotone.curves.regression import rule_for
 from isotone.curves.shape_posterior import BinnedDraw
 from isotone.mechanism import Progress

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.grids import FINE
-from isotone.curves.problem import ConcentratedSetting, CurveSetting
+from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting
 from isotone.order import Poset
 from isotone.privacy.guarantee import Unit
 from tests.support import curve_cases, poset_cases

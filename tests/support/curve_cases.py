@@ -14,13 +14,11 @@ from typing import Any, ClassVar
 
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.cuts import ChainProblem, DrawShares, Imbalance, MeanBins, QuantileBins, TreeMechanism
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.lines import LineFit
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
-from isotone.curves.measure import NoisySums
-from isotone.curves.posterior import CurvePosterior
+from isotone.curves.posterior import CurvePosterior, NoisySums
 from isotone.curves.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting, Grid
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shape_posterior import (
     BinnedDraw,

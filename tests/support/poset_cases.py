@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from isotone.curves.grids import FINE
 from isotone.curves.ideals import CompositionNode, OrderComposition
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset_regression import MeasuredElements, OrderMechanism, PosetProblem, mechanism_for
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.surface import Arrangement, GridRegion, ProductOrder, arrange
 from isotone.order import Poset
 from tests.support.coupling_law import SolvedRegion

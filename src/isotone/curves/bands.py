@@ -13,10 +13,9 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.curve import Curve
-from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums
-from isotone.curves.posterior import CurvePosterior, curve_posterior
+from isotone.curves.posterior import CurvePosterior, NoisySums, curve_posterior
 from isotone.curves.posterior_fit import curve_of, spread_of
+from isotone.curves.problem import FINE
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import CurveDraws, SeededCurveDraws, exact_draws
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Loss, Pinball, add_linear_losses, add_table_losses
-from isotone.curves.measure import NoisySums
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.posterior import NoisySums
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.tree import Runs
 from isotone.noise import Simulated
 from isotone.order.isotonic import pool_adjacent_violators

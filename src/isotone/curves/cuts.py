@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.grids import FINE, LEVELS, Grid
 from isotone.curves.losses import Slopes, Squared
-from isotone.curves.measure import equal_bins, even_starts, middles, noisy_means, pooled, rescaled
-from isotone.curves.problem import Records, RegressionProblem
+from isotone.curves.posterior import equal_bins, even_starts, middles, noisy_means, pooled, rescaled
+from isotone.curves.problem import FINE, LEVELS, Grid, Records, RegressionProblem
 from isotone.curves.shapes import CurveShape, Monotone, monotone_graph
 from isotone.curves.tree import AdditiveScore, HalvingScore, Parts, Score, grow, move_boundaries
 from isotone.errors import InputError

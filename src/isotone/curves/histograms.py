@@ -13,7 +13,7 @@ from isotone.curves.circuits import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import ROWS, largest_range
-from isotone.curves.measure import equal_bins
+from isotone.curves.posterior import equal_bins
 from isotone.curves.problem import CurveSetting, Records
 from isotone.curves.tree import HalvingScore, Parts, grow, move_boundaries
 from isotone.kernels import kernel

@@ -17,9 +17,8 @@ import numpy as np
 
 from isotone.curves.curve import CurveMechanism, Reference, least_risk, planned, risk
 from isotone.curves.cuts import ChainProblem, usual_points
-from isotone.curves.grids import Grid, parse_interval
 from isotone.curves.losses import Loss, parse_loss
-from isotone.curves.problem import ConcentratedSetting, CurveSetting
+from isotone.curves.problem import ConcentratedSetting, CurveSetting, Grid, parse_interval
 from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for
 from isotone.errors import InputError
 from isotone.planning import Column, Plan, Row

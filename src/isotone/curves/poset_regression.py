@@ -16,12 +16,23 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import Circuit, CurveDraws, exact_draws
 from isotone.curves.curve import MechanismRule, RegressionMechanism, RiskBound
-from isotone.curves.estimator import PrivacyWarning, PrivateEstimator, charged, warn_of_published
-from isotone.curves.grids import FINE, LEVELS, WHY_RANGE, only_column, parse_interval, row_count
 from isotone.curves.ideals import MOST_IDEALS, MOST_WORDS, Cut, Region
 from isotone.curves.losses import Slopes, largest_range, parse_loss
-from isotone.curves.measure import faint, middles, noisy_means, noisy_sums, rescaled
-from isotone.curves.problem import FitBudget, Records, RegressionProblem, check_columns, read_records
+from isotone.curves.posterior import faint, middles, noisy_means, noisy_sums, rescaled
+from isotone.curves.problem import (
+    FINE,
+    LEVELS,
+    WHY_RANGE,
+    FitBudget,
+    Records,
+    RegressionProblem,
+    check_columns,
+    only_column,
+    parse_interval,
+    read_records,
+    row_count,
+)
+from isotone.curves.regression import PrivacyWarning, PrivateEstimator, charged, warn_of_published
 from isotone.curves.shape_posterior import draw_bound, point_costs
 from isotone.curves.surface import (
     MOST_PROJECTED,

@@ -12,10 +12,15 @@ from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums, even_starts, noisy_sums, rescaled
-from isotone.curves.posterior import CurvePosterior, curve_posterior
-from isotone.curves.problem import Records
+from isotone.curves.posterior import (
+    CurvePosterior,
+    NoisySums,
+    curve_posterior,
+    even_starts,
+    noisy_sums,
+    rescaled,
+)
+from isotone.curves.problem import FINE, Records
 
 __all__ = [
     "PossibleSums",

@@ -15,12 +15,10 @@ from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import Circuit, CircuitTables, CurveDraws, cheapest
 from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import Grid
 from isotone.curves.losses import ROWS, largest_range
-from isotone.curves.measure import NoisySums, equal_bins
-from isotone.curves.posterior import values_of_bins
+from isotone.curves.posterior import NoisySums, equal_bins, values_of_bins
 from isotone.curves.posterior_fit import PosteriorFit, curve_of, spread_of
-from isotone.curves.problem import Records
+from isotone.curves.problem import Grid, Records
 from isotone.curves.shapes import (
     CurveGraph,
     CurveShape,

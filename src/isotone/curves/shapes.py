@@ -13,8 +13,8 @@ import numpy as np
 
 from isotone.array_types import Ints
 from isotone.curves.circuits import MOST_EDGES, Circuit
-from isotone.curves.grids import Grid
 from isotone.curves.losses import ROWS
+from isotone.curves.problem import Grid
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.privacy.checks import exact, positive, shown

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.circuits import Circuit, CircuitTables, CurveDraws
-from isotone.curves.grids import columns_of, numbers_of, parse_interval, shape_of
 from isotone.curves.ideals import (
     MOST_IDEALS,
     MOST_QUOTIENT_IDEALS,
@@ -26,6 +25,7 @@ from isotone.curves.ideals import (
     compose,
     list_ideals,
 )
+from isotone.curves.problem import columns_of, numbers_of, parse_interval, shape_of
 from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order import Parallel, Poset

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Ints
 from isotone.curves.circuits import CurveDraws
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Slopes
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 
 __all__ = [
     "AdditiveScore",

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from isotone.counts.fixed_root import FixedRootMechanism
-from isotone.curves.grids import FINE
+from isotone.curves.problem import FINE
 from isotone.desk.drafts import Draft
 from isotone.desk.figures import Goal, budget_for, count_accuracy, order_picture
 from isotone.desk.folder import COMMAND_LINE, Root

@@ -17,9 +17,8 @@ from tests.support.poset_cases import CHAIN, MECHANISMS, ends, made
 from tests.support.poset_outcomes import runs
 
 from isotone.curves import PrivatePosetRegression
-from isotone.curves.grids import FINE
 from isotone.curves.poset_regression import OrderMechanism
-from isotone.curves.problem import ConcentratedSetting, CurveSetting
+from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, Unit
@@ -128,7 +127,7 @@ def test_the_rate_of_pure_epsilon_is_noticed() -> None:
         ({"method": "coupling", "levels": 3, "loss": "absolute"}, 4),
     ],
 )
-@pytest.mark.filterwarnings("ignore::isotone.curves.estimator.ComparisonWarning")
+@pytest.mark.filterwarnings("ignore::isotone.curves.regression.ComparisonWarning")
 def test_shares_of_a_fit_add_up_to_rho(monkeypatch, given: dict[str, Any], rows: int) -> None:
     """On one element, where a level has one part."""
     spent: list[Fraction] = []

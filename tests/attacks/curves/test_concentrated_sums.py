@@ -15,9 +15,8 @@ import pytest
 from tests.support.curve_outcomes import records_of, scripted
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.grids import FINE
 from isotone.curves.posterior_fit import PosteriorFit
-from isotone.curves.problem import ConcentratedSetting
+from isotone.curves.problem import FINE, ConcentratedSetting
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Neighbours, Unit
 

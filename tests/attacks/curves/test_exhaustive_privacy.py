@@ -35,11 +35,10 @@ from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.curve import Curve, CurveMechanism
 from isotone.curves.cuts import DrawnValues, DrawShares, Imbalance, QuantileBins, StepFit, TreeMechanism
-from isotone.curves.grids import FINE
 from isotone.curves.histograms import HistogramFit, HistogramShares
 from isotone.curves.lines import LineFit, RefinedLineFit
 from isotone.curves.losses import Absolute, Pinball, Squared
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.curves.tree import AdditiveScore, HalvingScore, Parts
 from isotone.privacy.guarantee import Unit
 from isotone.published.curves.threshold import ShapeTree

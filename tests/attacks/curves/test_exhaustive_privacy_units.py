@@ -33,10 +33,9 @@ from tests.support.curve_cases import (
 from tests.support.curve_outcomes import worst_ratio
 
 from isotone.curves.cuts import DrawShares, Imbalance, TreeMechanism
-from isotone.curves.grids import FINE
 from isotone.curves.lines import LineFit
 from isotone.curves.losses import Absolute, Logistic, Pinball, Squared
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.tree import AdditiveScore, Parts
 from isotone.privacy.guarantee import Unit
 from isotone.published.curves.threshold import SquaredScore

@@ -17,11 +17,9 @@ import pytest
 from tests.support.curve_outcomes import records_of, scripted
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, posterior_fit
-from isotone.curves.grids import FINE
-from isotone.curves.measure import NoisySums
-from isotone.curves.posterior import CurvePosterior
+from isotone.curves.posterior import CurvePosterior, NoisySums
 from isotone.curves.posterior_fit import PosteriorFit
-from isotone.curves.problem import ConcentratedSetting, CurveSetting
+from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours, Unit
 

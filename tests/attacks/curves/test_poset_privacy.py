@@ -19,9 +19,8 @@ from tests.support.curve_outcomes import records_of, worst_ratio
 from tests.support.poset_cases import MECHANISMS, ends
 from tests.support.poset_outcomes import law
 
-from isotone.curves.grids import FINE
 from isotone.curves.poset_regression import METHODS, OrderMechanism
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.privacy.guarantee import Unit
 
 EPSILON = Fraction(1)

@@ -20,10 +20,9 @@ from tests.support.curve_outcomes import records_of
 from isotone.curves import lines as line_fit
 from isotone.curves.circuits import Circuit, CircuitTables
 from isotone.curves.cuts import DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.grids import FINE
 from isotone.curves.lines import RefinedLineFit
 from isotone.curves.losses import Absolute, Huber, Pinball
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.tree import AdditiveScore
 from isotone.privacy.guarantee import Unit
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from isotone.curves.calibration.frozen import FrozenScores
-from isotone.curves.grids import Grid, make_grid
+from isotone.curves.problem import Grid, make_grid
 
 WEIGHTS = np.array([0.5, 0.7, 0.9, 0.1, 0.2, 0.8, 0.9, 0.3, 0.3, 0.8, 0.4, 0.3, 0.8])
 ROW = np.array([0.0, 0, 3, 0, 3, 0, 2, 3, 0, 0, 1, 1, 1])

@@ -24,9 +24,8 @@ from isotone.curves import circuits
 from isotone.curves.circuits import CircuitTables, SeededCurveDraws, descend
 from isotone.curves.curve import CurveMechanism
 from isotone.curves.cuts import ChainProblem, TreeMechanism
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting, Grid
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shapes import monotone_graph
 from isotone.curves.tree import AdditiveScore

@@ -15,11 +15,10 @@ from tests.support.poset_outcomes import brute_law, composed, cut_key, law, list
 
 from isotone import noise
 from isotone.curves.circuits import Circuit, CircuitTables, ExactCurveDraws, SeededCurveDraws, descend
-from isotone.curves.grids import FINE
 from isotone.curves.ideals import Region
 from isotone.curves.losses import Absolute
 from isotone.curves.poset_regression import PosetBaseline, PosetTree, branches
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.surface import GridRegion, ProductOrder, arrange
 from isotone.order import Poset
 from isotone.published.curves.threshold import CoupledRegion

@@ -28,8 +28,7 @@ from isotone.curves.bands import (
     records_band,
     tilts,
 )
-from isotone.curves.measure import NoisySums, pooled
-from isotone.curves.posterior import CurvePosterior
+from isotone.curves.posterior import CurvePosterior, NoisySums, pooled
 from isotone.errors import InputError
 from isotone.noise import simulate
 

@@ -21,7 +21,7 @@ from isotone.curves import PrivateCalibrator, PrivateIsotonicRegression
 from isotone.curves.bands import cumulant
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import CalibrationError, calibration_error, group_sums
-from isotone.curves.measure import NoisySums
+from isotone.curves.posterior import NoisySums
 from isotone.errors import InputError, LedgerError
 from isotone.noise import simulate
 

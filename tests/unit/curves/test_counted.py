@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.cuts import fit_counted, point_source
-from isotone.curves.grids import FINE
+from isotone.curves.problem import FINE
 
 
 def test_a_unit_counts_as_often_as_the_noise_is_for() -> None:

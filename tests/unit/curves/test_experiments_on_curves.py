@@ -12,7 +12,7 @@ from _curve_comparisons import comparisons, losses, summary
 from _curve_goals import table_of_goals
 from _curve_populations import POINTS, Population
 from common import read_table, write_table
-from isotone.curves.grids import FINE
+from isotone.curves.problem import FINE
 
 
 def test_the_true_curve_is_the_mean_of_y_at_a_point() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves.grids import FINE, Grid, make_grid, parse_interval
+from isotone.curves.problem import FINE, Grid, make_grid, parse_interval
 from isotone.errors import InputError
 
 TEN = (Fraction(0), Fraction(10))

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, records_of
 
-from isotone.curves.grids import FINE
 from isotone.curves.histograms import HistogramFit, HistogramShares, Windows, best_steps, noisy_losses
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.curves.tree import BoundaryScore, HalvingScore, Parts, Runs, merged, move_boundaries
 
 ONCE = CurveSetting(Fraction(1))

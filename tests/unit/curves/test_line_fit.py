@@ -18,11 +18,10 @@ from isotone.curves import cuts as drawn_values
 from isotone.curves import lines as line_fit
 from isotone.curves.curve import Curve
 from isotone.curves.cuts import ChainProblem, DrawnValues, DrawShares, Imbalance, StepFit
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import FACTOR, FAR, LEAST, LineFit, RefinedLineFit, find_jumps, sloped
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shape_posterior import BinnedDraw, CurveDraw
 from isotone.curves.tree import AdditiveScore, HalvingScore, Parts

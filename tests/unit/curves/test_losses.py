@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Logistic, Loss, Pinball, Squared, parse_loss
+from isotone.curves.problem import FINE
 from isotone.errors import InputError
 
 ONE = Fraction(1)

@@ -12,14 +12,18 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
 from isotone.curves.curve import Curve
 from isotone.curves.cuts import COUNTING, METHODS, ChainProblem, Imbalance, QuantileBins, TreeMechanism
-from isotone.curves.estimator import AUTO_SHARE, choose_direction, least_absolute_loss
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
-from isotone.curves.measure import equal_bins, faint, noisy_means
+from isotone.curves.posterior import equal_bins, faint, noisy_means
 from isotone.curves.posterior_fit import PosteriorFit, RoundShares
-from isotone.curves.problem import CurveSetting, Records
-from isotone.curves.regression import mechanism_for, rule_for
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
+from isotone.curves.regression import (
+    AUTO_SHARE,
+    choose_direction,
+    least_absolute_loss,
+    mechanism_for,
+    rule_for,
+)
 from isotone.curves.shapes import Convex, parse_shape
 from isotone.curves.tree import AdditiveScore
 from isotone.errors import InputError

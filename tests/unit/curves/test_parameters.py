@@ -12,8 +12,8 @@ import pytest
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, regression
 from isotone.curves.cuts import METHODS
-from isotone.curves.estimator import ComparisonWarning, PrivacyWarning
 from isotone.curves.losses import ROWS, parse_loss
+from isotone.curves.regression import ComparisonWarning, PrivacyWarning
 from isotone.errors import InputError
 from isotone.ledger import Ledger
 from isotone.order import Poset

@@ -9,10 +9,9 @@ import pytest
 
 from isotone.curves.curve import Curve, Reference, least_risk, planned, risk
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
 from isotone.curves.plan import plan
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.errors import InputError
 

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of
 
-from isotone.curves.grids import FINE
 from isotone.curves.losses import parse_loss
-from isotone.curves.measure import noisy_means
 from isotone.curves.poset_regression import (
     MeasuredElements,
     OrderMechanism,
@@ -21,7 +19,8 @@ from isotone.curves.poset_regression import (
     mechanism_for,
     rule_for,
 )
-from isotone.curves.problem import CurveSetting
+from isotone.curves.posterior import noisy_means
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.surface import ProductOrder
 from isotone.mechanism import Mechanism
 from isotone.noise import Simulated

@@ -16,11 +16,10 @@ from tests.support.posets import all_posets
 
 from isotone.curves import PrivatePosetRegression
 from isotone.curves import poset_regression as baseline
-from isotone.curves.grids import FINE
 from isotone.curves.ideals import list_ideals
 from isotone.curves.losses import Absolute, Squared
 from isotone.curves.poset_regression import PosetBaseline, PosetProblem, branches
-from isotone.curves.problem import CurveSetting
+from isotone.curves.problem import FINE, CurveSetting
 from isotone.curves.surface import ProductOrder, arrange
 from isotone.errors import InputError
 from isotone.order import Poset

@@ -16,31 +16,28 @@ from isotone.curves import PrivateIsotonicRegression
 from isotone.curves import posterior as hidden_chain
 from isotone.curves import posterior as straight_odds
 from isotone.curves.cuts import TurnedMechanism
-from isotone.curves.grids import FINE
-from isotone.curves.measure import (
+from isotone.curves.posterior import (
+    CountTable,
     GaussianNoise,
     GeometricNoise,
     NoisySums,
-    even_starts,
-    noisy_count,
-    noisy_sums,
-    noisy_total,
-    pooled,
-)
-from isotone.curves.posterior import (
-    CountTable,
     Prior,
     Rates,
     bin_values,
     curve_posterior,
+    even_starts,
     evidence_of_nothing,
+    noisy_count,
+    noisy_sums,
+    noisy_total,
+    pooled,
     posterior_of,
     priors,
     rates_of,
     without_clashes,
 )
 from isotone.curves.posterior_fit import PosteriorFit, curve_of, placed_starts
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.errors import InputError
 
 FAR = 1e12

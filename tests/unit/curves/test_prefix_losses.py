@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.isotonic_brute import least_loss
 
-from isotone.curves.estimator import least_absolute_loss
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Huber, Logistic, Pinball, Squared
-from isotone.curves.problem import Records
+from isotone.curves.problem import FINE, Records
+from isotone.curves.regression import least_absolute_loss
 from isotone.curves.tree import Parts, Runs
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 

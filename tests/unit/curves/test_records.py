@@ -11,9 +11,19 @@ import pyarrow as pa
 import pytest
 
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid, numbers_of, only_column, shape_of
 from isotone.curves.losses import Squared
-from isotone.curves.problem import CurveSetting, FitBudget, Records, check_columns, read_records
+from isotone.curves.problem import (
+    FINE,
+    CurveSetting,
+    FitBudget,
+    Grid,
+    Records,
+    check_columns,
+    numbers_of,
+    only_column,
+    read_records,
+    shape_of,
+)
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.privacy.guarantee import Unit

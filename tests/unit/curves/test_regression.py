@@ -14,7 +14,7 @@ from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
 from isotone.curves import regression as chain
 from isotone.curves.circuits import ExactCurveDraws
-from isotone.curves.estimator import ComparisonWarning
+from isotone.curves.regression import ComparisonWarning
 from isotone.errors import BudgetError, InputError, LedgerError
 from isotone.ledger.ledger import Ledger
 from isotone.privacy.guarantee import Guarantee

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isotone.curves.grids import FINE
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared
-from isotone.curves.problem import Records
+from isotone.curves.problem import FINE, Records
 from isotone.curves.tree import AdditiveScore, Parts, Runs
 from isotone.published.curves.threshold import LinearScore, SquaredScore, TableScore
 

@@ -17,9 +17,8 @@ from tests.support.isotonic_brute import monotone
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.circuits import cheapest
 from isotone.curves.cuts import ChainProblem
-from isotone.curves.grids import FINE, Grid
 from isotone.curves.losses import Absolute, Pinball, Squared
-from isotone.curves.problem import CurveSetting, Records
+from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shape_posterior import NearestOfShape, PieceDraw
 from isotone.curves.shapes import LinearPieces, parse_shape, spread_knots

@@ -12,7 +12,7 @@ from tests.support.desk import Client
 from tests.support.desk_survey import PAGES, draft, released, write_answers
 
 import isotone as iso
-from isotone.curves.grids import FINE
+from isotone.curves.problem import FINE
 from isotone.desk.screens import simulated_release
 from isotone.desk.sheets import sheet_named
 from isotone.release import load_spec

@@ -15,7 +15,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
-from isotone.curves.estimator import ComparisonWarning, charged
+from isotone.curves.regression import ComparisonWarning, charged
 from isotone.errors import InputError
 from isotone.ledger import AttemptError
 from isotone.release import pipeline

@@ -12,9 +12,14 @@ from isotone.array_types import Floats
 from isotone.curves.bands import Band
 from isotone.curves.calibration.frozen import Deferred, FrozenScores, outcomes, two_classes
 from isotone.curves.calibration.reliability import Reliability, calibration_error, group_sums
-from isotone.curves.estimator import ClassifierBase, LedgerKeeper, PrivacyWarning, not_fitted
-from isotone.curves.grids import GridSpec, check_length
-from isotone.curves.regression import PrivateIsotonicRegression
+from isotone.curves.problem import GridSpec, check_length
+from isotone.curves.regression import (
+    ClassifierBase,
+    LedgerKeeper,
+    PrivacyWarning,
+    PrivateIsotonicRegression,
+    not_fitted,
+)
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Neighbours

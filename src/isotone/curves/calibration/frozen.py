@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.curves.grids import columns_of, numbers_of, only_column, shape_of
+from isotone.curves.problem import columns_of, numbers_of, only_column, shape_of
 from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.privacy.checks import shown

@@ -13,7 +13,7 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.bands import Band, cumulant, reach
-from isotone.curves.measure import NoisySums
+from isotone.curves.posterior import NoisySums
 from isotone.lazy import new_axes
 
 if TYPE_CHECKING:

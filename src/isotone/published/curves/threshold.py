@@ -14,7 +14,6 @@ from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.circuits import CurveDraws
 from isotone.curves.curve import Curve, CurveMechanism, RiskBound
 from isotone.curves.cuts import ChainProblem, TreeMechanism
-from isotone.curves.grids import FINE, LEVELS
 from isotone.curves.ideals import Cut, ListedRegion, Region
 from isotone.curves.losses import Absolute, Loss, Pinball, Squared, add_linear_losses, add_table_losses
 from isotone.curves.poset_regression import (
@@ -25,7 +24,7 @@ from isotone.curves.poset_regression import (
     equal_shares,
     grow_regions,
 )
-from isotone.curves.problem import Records
+from isotone.curves.problem import FINE, LEVELS, Records
 from isotone.curves.shape_posterior import point_costs
 from isotone.curves.tree import Parts, Runs, Score
 from isotone.errors import InputError

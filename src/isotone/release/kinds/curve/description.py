@@ -18,9 +18,9 @@ from typing_extensions import TypedDict
 import isotone.curves as curves
 from isotone.curves.bands import KINDS, MeasuredSums, no_band, why_no_population
 from isotone.curves.cuts import fit_counted, point_source
-from isotone.curves.grids import FINE
 from isotone.curves.losses import LOSSES, parse_loss
-from isotone.curves.measure import NoisySums
+from isotone.curves.posterior import NoisySums
+from isotone.curves.problem import FINE
 from isotone.curves.shapes import SHAPES
 from isotone.errors import InputError
 from isotone.inference import Estimate
