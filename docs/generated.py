@@ -28,6 +28,7 @@ def write_pages() -> list[Path]:
     """Write every generated page that is kept in the repository; returns those that changed."""
     pages = {
         "reference/spec.md": spec_page(),
+        "reference/types.md": types_page(),
         "reference/command-line.md": command_line_page(),
         "reference/manifest.md": manifest_page(),
         "reference/spec.schema.json": schema_text(),
@@ -82,6 +83,40 @@ def spec_page() -> str:
                 "",
                 *_entries(spec.Budget, "privacy.budget"),
             ]
+    return "\n".join(lines) + "\n"
+
+
+def types_page() -> str:
+    """Which types of columns are read, in which role, and as what."""
+    from isotone.reading.types import MEANINGS, ROLES
+
+    lines = [
+        "# Types of columns",
+        "",
+        "A column is read for a purpose, and value by value: what one row holds never changes how another is read. This list is closed. In a file with a",
+        "schema (Parquet, Arrow), a database or Spark, a column of any other type (binary, lists, structs, intervals, times of day, JSON, bits, …) is refused from the schema",
+        "alone, before anything is charged. The message names the column, its type and the cast that repairs it.",
+        "",
+        "A frame of pandas or polars takes the type of a column from its values, and one value can change it. So no frame is refused for a type: every value of a type that",
+        "is not listed, or that nothing can read, is missing. [What a frame has lost](../limits.md#readers-that-guess) before isotone sees it stays lost.",
+        "",
+        "## What a value is",
+        "",
+        "| type | as text | as a number |",
+        "|---|---|---|",
+        *(f"| {kind} | {text} | {number} |" for kind, (text, number) in MEANINGS.items()),
+        "",
+        "Dictionaries, categories and enumerations are of the type of their values. CSV and JSON lines hold texts.",
+        "",
+        "## What a column is for",
+        "",
+        "| role | types | how it is read |",
+        "|---|---|---|",
+        *(
+            f"| {role} | {'all' if len(kinds) == len(MEANINGS) else ', '.join(kinds)} | {how} |"
+            for role, (kinds, how) in ROLES.items()
+        ),
+    ]
     return "\n".join(lines) + "\n"
 
 

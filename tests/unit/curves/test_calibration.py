@@ -109,6 +109,13 @@ class Half(Frozen):
         return super().predict_proba(X)[: len(X) // 2]
 
 
+class Double(Frozen):
+    """It gives twice as many scores as rows."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.tile(super().predict_proba(X), (2, 1))
+
+
 class Ranks(Frozen):
     """It says how many rows it has seen."""
 
@@ -124,7 +131,7 @@ class Refuses(Frozen):
         raise ValueError("two rows at least")
 
 
-@pytest.mark.parametrize("classifier", [Half(), Ranks(), Refuses()])
+@pytest.mark.parametrize("classifier", [Half(), Double(), Ranks(), Refuses()])
 def test_a_classifier_that_cannot_score_single_rows_is_refused_on_made_up_ones(classifier: Any) -> None:
     class Ledger:
         def charge(self, guarantee: Any, description: str) -> None:
