@@ -35,7 +35,8 @@ SECTIONS = {
 NOTES = {
     "counts": (
         "Rows of people compare after consistency, as private-pgm's model is consistent by itself; the others do not depend on data, and "
-        "need no consistency to be compared.",
+        "need no consistency to be compared. With δ every rival may also use noise that does not need it. On two chains isotone's plan takes a matrix mechanism itself, with sums across both chains: "
+        "the rival there is the published search for each chain, and one that looked for sums across chains as well would draw.",
     ),
     "breakdowns": (
         "OpenDP's contingency table measures margins and fits a graphical model of people that is never negative; isotone's margins "
@@ -209,7 +210,7 @@ def runs_of(stored: Mapping[str, Sequence[Row]]) -> str:
     """Whether all rows are of one run of the command, and how long it took."""
     runs = {row.run for rows in stored.values() for row in rows}
     if len(runs) != 1 or "" in runs:
-        return "The rows of this page are **not** of one run: sections were made at different times, some rows of tables too."
+        return "The rows of this page are **not** of one run: sections were made at different times, some rows within a section too (`run` in the files says which)."
     (name,) = runs
     took = times(name)
     end = f", which took {sum(took.values()) / 60:.0f} CPU minutes" if took else ""
