@@ -81,15 +81,13 @@ class Estimate:
         >>> Estimate(0.756, 0.742, 0.771, 0.95).percent()
         '76 % (74 to 77)'
         >>> Estimate(1.0, 0.67, 1.0, 0.95, AT_THE_LIMIT).percent()
-        'at the limit (67 to 100)'
+        '67 to 100 %'
         """
-        if self.note == UNUSUAL:
-            return AT_THE_LIMIT
-        if self.value is None or self.note.startswith(NOT_KNOWN):
+        if self.note == UNUSUAL or self.value is None or self.note.startswith(NOT_KNOWN):
             return NOT_KNOWN
         digits = 0 if self.high - self.low >= 0.02 else 1 if self.high - self.low >= 0.002 else 2
         value, low, high = (f"{100 * x:.{digits}f}" for x in (self.value, self.low, self.high))
-        return f"{AT_THE_LIMIT if self.note else f'{value} %'} ({low} to {high})"
+        return f"{low} to {high} %" if self.note else f"{value} % ({low} to {high})"
 
     def __str__(self) -> str:
         if self.value is None:

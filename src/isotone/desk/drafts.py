@@ -31,6 +31,7 @@ from isotone.desk.folder import (
 from isotone.desk.words import FormError
 from isotone.errors import InputError, IsotoneError, OrderError, SpecError
 from isotone.forms.questionnaire import toml_text
+from isotone.reading.questions import Question
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
 
@@ -85,7 +86,11 @@ class Draft:
     def labels(self) -> dict[str, str]:
         """The questions in words, by their names."""
         asked = {name: said for name, said in self.section("questions").items() if isinstance(said, Mapping)}
-        return {name: str(said["label"]) for name, said in asked.items() if said.get("label")}
+        found: dict[str, str] = {}
+        for name, said in asked.items():
+            with suppress(InputError, TypeError):
+                found |= {name: Question(name, **said).shown} if said.get("label") else {}
+        return found
 
     def text(self) -> str:
         """The spec as TOML."""

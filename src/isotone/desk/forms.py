@@ -48,6 +48,19 @@ _LABELS = {
     ("order", "waves"): "How many releases like this one are planned",
 }
 """Plainer words for the names of some parameters."""
+_HOW = {
+    (
+        "order",
+        "by",
+    ): "Typed as sex: f, m. A finer level says where it belongs: county: n1 = north, s1 = south.",
+    ("order", "margins"): "Typed as total, as sex, as sex, region, or as all.",
+    ("curve", "x"): "For a surface two names, with a comma between them.",
+    ("curve", "bounds"): "Typed as 18, 90. For a surface a line for each column.",
+    ("curve", "y_range"): "Typed as 0, 1.",
+    ("curve", "y_values"): "Typed as 0, 1.",
+    ("order", "root"): "Typed as records: 1000 and catch_all: other.",
+}
+"""How some parameters are typed, where it is not by their type alone."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,24 @@ class Entry:
     def lines(self) -> bool:
         """Whether it is typed on several lines."""
         return any(kind.get("type") == "object" or _rows(kind) for kind in self.kinds)
+
+    @property
+    def how(self) -> str:
+        """How it is typed."""
+        own = _HOW.get((self.section, self.name))
+        if own or self.options:
+            return own or ""
+        types = {kind.get("type") for kind in self.kinds}
+        said = (
+            "One on each line, as name: value."
+            if "object" in types
+            else "One on each line."
+            if self.lines
+            else ""
+        )
+        pairs = not self.lines and "array" in types
+        said = "Several with commas between them." if pairs else said
+        return f"{said} By default: {self.usual}." if self.lines and self.usual else said
 
     @property
     def usual(self) -> str:

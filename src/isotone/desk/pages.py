@@ -153,8 +153,8 @@ def screen(
         "mark": _mark(known),
     }
     shown["unfinished"] = any(kept.get(name, value) != value for name, value in known.items())
-    found = show(kept, problems)
-    return page(request, template, **{**shown, "problems": problems, **found})
+    shown |= show(kept, problems)
+    return page(request, template, 200, **{**shown, "problems": problems})
 
 
 def _worked(

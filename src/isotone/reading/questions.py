@@ -297,8 +297,9 @@ class Question:
 
     @property
     def shown(self) -> str:
-        """The label, or the identifier where there is none."""
-        return self.label or self.name
+        """The label, or the identifier where there is none. Where any answer is a yes, it says so."""
+        answered = " (answered)" if self.yes == ANSWERED and self.label else ""
+        return f"{self.label or self.name}{answered}"
 
     @property
     def has_own_rule(self) -> bool:

@@ -157,7 +157,7 @@ def test_every_entry_that_may_be_a_path_is_known():
         "questions": {"any_of", "column", "label", "missing", "no", "refusal", "refused", "separator", "word", "yes"},
         "table": {"category", "categories", "upper", "count", "counts", "kind", "emphasis", "strata", "population", "shape"},
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
-                  "x_grid"},
+                  "x_grid", "yes", "no"},
         "series": {"secrets", "periods", "matters", "record", "date"},  # the desk refuses it
     }  # fmt: skip
     for name, section in sections().items():

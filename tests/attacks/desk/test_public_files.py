@@ -87,6 +87,13 @@ CASES = {
     "a database": lambda d: (d / "real.toml").write_text(
         '[data]\nconnection = "sqlite:///data-1.csv"\ntable = "t"\n'
     ),
+    "a draft on the disk": lambda d: owner(d, "data-1.csv", "other.draft.toml"),
+    "what is typed in a draft": lambda d: (d / "other.draft.toml").write_text(
+        '[desk.typed.data]\n"data.path" = "data-1.csv"\n'
+    ),
+    "what is typed as another path": lambda d: (d / "other.draft.toml").write_text(
+        '[desk.typed.data]\nother_path = "data-*.csv"\n'
+    ),
     "a list of paths": lambda d: (d / "real.toml").write_text('[data]\npath = ["x.csv", "data-1.csv"]\n'),
 }
 
@@ -110,6 +117,20 @@ def test_a_folder_that_is_too_large_to_look_through_is_refused(folder, monkeypat
 def test_a_folder_that_may_not_be_read_is_refused(folder):
     (folder / "closed").mkdir(mode=0)
     assert not contents_seen(Client(folder).open())
+
+
+def test_whatever_a_new_kind_opens_must_be_public(folder, monkeypatch):
+    """Its entries are in no list: every file that it resolves is asked about."""
+    monkeypatch.setattr(root, "PUBLIC", ())
+    monkeypatch.setattr(root, "_KNOWN", ())
+    assert contents_seen(Client(folder).open())
+    owner(folder, "data-1.csv")
+    client = Client(folder).open()
+    assert not contents_seen(client)
+    (folder / "real.toml").unlink()
+    answer = Client(folder).open().post("/begin", open="spy.toml")
+    assert "Say first that this is nobody" in answer.problems
+    assert NAME not in answer.text
 
 
 def test_a_draft_counts_as_a_spec(folder):

@@ -374,10 +374,10 @@ def test_reports_show_shares_at_the_lines_and_how_values_were_derived(shelf):
     assert found["one"].share("meds", of="hyp").percent() in page
     broken = {**found["one"].columns, "value": (200, 260, 160)}  # more than those above: no ratio is made up
     drawn = CountsPage().svg(Release(broken, found["one"].manifest))
-    assert "at the limit" in drawn
+    assert "not known" in drawn
     assert "100 %" not in drawn
     broken = {**found["one"].columns, "value": (20, 22, 16)}
-    assert "limit (" in CountsPage().svg(Release(broken, found["one"].manifest))
+    assert " to 100 %<" in CountsPage().svg(Release(broken, found["one"].manifest))
     assert "sample of a larger population" in page
     assert "given N public" in (folder / "given" / "report.html").read_text()
     assert "hold at once" in (folder / "consistent" / "report.html").read_text()

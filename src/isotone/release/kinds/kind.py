@@ -15,6 +15,7 @@ import numpy as np
 from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.questions import Question
 from isotone.release.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Page(ABC):
     def labels(self, release: Release) -> dict[str, str]:
         """What is read in place of an element, where a question has a label."""
         asked = (release.manifest["description"].get("answers") or {}).get("questions", ())
-        return {entry["name"]: entry["label"] for entry in asked if entry.get("label")}
+        return {entry["name"]: Question(**entry).shown for entry in asked if entry.get("label")}
 
     @abstractmethod
     def caption(self, release: Release, level: str) -> str:

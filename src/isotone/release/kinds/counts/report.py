@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from isotone import svg as charts
 from isotone.counts import LaplaceMechanism
-from isotone.inference import AT_THE_LIMIT, NOT_KNOWN
-from isotone.order.drawing import hasse_svg
+from isotone.inference import NOT_KNOWN
+from isotone.order.drawing import hasse_figure
 from isotone.order.layout import nested_order
 from isotone.release.description import Answers
+from isotone.release.kinds.counts.columns import closed_form
 from isotone.release.kinds.counts.derived import draws_of, labels_of, questions_of
 from isotone.release.kinds.kind import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from, rebuild_count_mechanism
@@ -67,9 +68,9 @@ class CountsPage(Page):
         if len(release.order) > _READABLE:
             return f"Released values (dots) and their {level} intervals (lines). What is indented implies what it stands below."
         return (
-            f"Released values, in brackets or as lines the {level} intervals. An answer below implies the ones above it; at the "
-            "lines of the diagram stands the share of those above, with its own interval, from noise alone. "
-            "Limit: the released ratio is impossible, so that none is shown."
+            f"Released values, in brackets or as lines the {level} intervals. {_diagram(release)[1]} At the "
+            "lines of the diagram stands its share of them, with an interval of its own, from noise alone; where the released ratio is "
+            "impossible, the interval alone."
         ) + _joined(release)
 
     def accuracy(self, release: Release, level: str) -> list[str]:
@@ -79,6 +80,11 @@ class CountsPage(Page):
             "of the noise alone, whose law is public; errors in the data itself, and that it may be a sample of a larger "
             "population, are not part of it."
         ]
+        if _go_together(release):
+            text.append(
+                f"The errors of one release go together: in one release more, or fewer, than {level} of the intervals may hold. {level} is "
+                "the average over releases."
+            )
         if min(release.columns["value"], default=0) < 0:
             text.append(
                 "Noise can make a released value negative. It is published as it was drawn, because changing it would "
@@ -151,12 +157,30 @@ class CountsPage(Page):
         dots = f'<div class="tall">{_nested(release)}</div>'
         if len(P) > _READABLE:
             return dots
-        triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
-        values = [f"{value:,.8g}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
-        labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
-        title = "Hasse diagram of the released counts"
-        diagram = hasse_svg(P, values=values, labels=labels, edges=_edges(release), title=title)
+        diagram, _ = _diagram(release)
         return f'<div class="wide">{diagram}</div><div class="narrow">{dots}</div>' if len(P) > 1 else diagram
+
+
+def _diagram(release: Release) -> tuple[str, str]:
+    """The Hasse diagram, and how it is read."""
+    columns = release.columns
+    triples = zip(columns["value"], columns["low"], columns["high"], strict=True)
+    values = [f"{value:,.8g}\n({low:,}\xa0to\xa0{high:,})" for value, low, high in triples]
+    labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
+    title = "Hasse diagram of the released counts"
+    return hasse_figure(release.order, values=values, labels=labels, edges=_edges(release), title=title)
+
+
+def _go_together(release: Release) -> bool:
+    """Whether the noise on the counts of a release is not independent, which is known without any data."""
+    manifest = release.manifest
+    if manifest.get("derived") or len(next(iter(release.columns.values()), ())) < 2:
+        return False
+    if manifest.get("measured") is not None:
+        return True  # least squares mix the cells of all margins
+    return not closed_form(
+        rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest["mechanism"])
+    )
 
 
 def _joined(release: Release) -> str:
@@ -205,9 +229,7 @@ def _asked(release: Release) -> list[str]:
 def _edges(release: Release) -> dict[tuple[str, str], str]:
     """The share of each count in the one above it, as it is written at the line, in brackets what is not known."""
     words = {pair: found.percent() for pair, found in release.shares().items()}
-    # "at the limit (75 to 100)" is wider than a box
-    short = {pair: word.replace(f"{AT_THE_LIMIT} (", "limit (") for pair, word in words.items()}
-    return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in short.items()}
+    return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in words.items()}
 
 
 def _derivation(release: Release, level: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -75,6 +76,45 @@ def _ends(release: Release) -> tuple[float, float]:
     return float(Fraction(low)), float(Fraction(high))
 
 
+_MIDDLE = 0.1
+"""What is left out at each end of x."""
+_MOST = 0.6
+"""A picture whose values take less of the range of y shows a part of the range."""
+
+
+def _fitted(release: Release) -> tuple[float, float]:
+    """The part of the range of y that a picture shows: all of it, or round limits around what was released.
+
+    A band is wide at its ends, where few records are: only its middle decides.
+    """
+    low, high = _ends(release)
+    values = [float(at) for at in release.columns["value"]]
+    if "high" in release.columns:
+        first, last = (float(release.columns["x"][place]) for place in (0, -1))
+        inner = _MIDDLE * (last - first)
+        for name in ("low", "high"):
+            pairs = zip(release.columns["x"], release.columns[name], strict=True)
+            values += [float(y) for x, y in pairs if first + inner <= x <= last - inner]
+    least, most = min(values, default=low), max(values, default=high)
+    if most - least >= _MOST * (high - low) or not low < high:
+        return low, high
+    step = 10.0 ** math.floor(math.log10(max(most - least, 1e-3 * (high - low))))
+    first, last = math.floor(least / step) * step, math.ceil(most / step) * step
+    if least - low <= most - least:  # an end of the range that is near is shown
+        first = low
+    return max(first, low), min(max(last, first + step), high)
+
+
+def _axis(release: Release) -> str:
+    """A sentence if a picture shows a part of the range of y."""
+    (low, high), (first, last) = _ends(release), _fitted(release)
+    if (first, last) == (low, high):
+        return ""
+    band = [float(at) for name in ("low", "high") for at in release.columns.get(name, ())]
+    beyond = " The band goes on beyond it." if band and not first <= min(band) <= max(band) <= last else ""
+    return f" The picture shows y from {first:g} to {last:g}, within its limits {low:g} and {high:g}.{beyond}"
+
+
 class CurvePage(Page):
     """The fitted curve."""
 
@@ -85,7 +125,11 @@ class CurvePage(Page):
         """The curve and what the band is."""
         words = "The released curve. It is monotone by construction."
         band = release.manifest.get("band")
-        return f"{words} Shaded: {level} band, {_BANDS[band][0]}." if band else words
+        return (
+            f"{words} Shaded: {level} band, {_BANDS[band][0]}.{_axis(release)}"
+            if band
+            else words + _axis(release)
+        )
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of x."""
@@ -127,7 +171,7 @@ class CurvePage(Page):
         ax.plot(release.columns["x"], release.columns["value"], color=INK, linewidth=2)
         ax.set_xlabel(str(_said(release)["x"]))
         ax.set_ylabel(str(_said(release)["y"]))
-        ax.set_ylim(*_ends(release))
+        ax.set_ylim(*_fitted(release))
         ax.grid(alpha=0.3)
 
     def svg(self, release: Release) -> str:
@@ -135,9 +179,12 @@ class CurvePage(Page):
         xs, ys = ([float(at) for at in release.columns[name]] for name in ("x", "value"))
         band = None
         if release.manifest.get("band"):
-            band = tuple([float(at) for at in release.columns[name]] for name in ("low", "high"))
+            first, last = _fitted(release)
+            band = tuple(
+                [min(max(float(at), first), last) for at in release.columns[name]] for name in ("low", "high")
+            )
         labels = str(_said(release)["x"]), str(_said(release)["y"])
-        return charts.curve(xs, ys, _ends(release), labels, band)
+        return charts.curve(xs, ys, _fitted(release), labels, band)
 
 
 class SurfacePage(Page):
@@ -147,8 +194,8 @@ class SurfacePage(Page):
 
     def caption(self, release: Release, level: str) -> str:
         """What dark and light mean."""
-        low, high = release.manifest.mechanism["y_range"]
-        return f"The released values, from {low} (light) to {high} (dark). They are monotone by construction."
+        low, high = _fitted(release)
+        return f"The released values, from {low:g} (light) to {high:g} (dark). They are monotone by construction."
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the names of both."""
@@ -189,14 +236,13 @@ class SurfacePage(Page):
 
 
 def _cells(release: Release) -> tuple[list[Any], Any, tuple[float, float]]:
-    """The edges of the bins of both columns, the values in a matrix, and the range of y."""
+    """The edges of the bins of both columns, the values in a matrix, and the range of y that is shown."""
     recipe = release.manifest["mechanism"]
     edges = [
         np.linspace(float(exact(first, "bounds")), float(exact(last, "bounds")), size + 1)
         for (first, last), size in zip(recipe["bounds"], recipe["bins"], strict=True)
     ]
-    low, high = (float(exact(end, "y_range")) for end in recipe["y_range"])
-    return edges, np.array(release.columns["value"]).reshape(recipe["bins"]), (low, high)
+    return edges, np.array(release.columns["value"]).reshape(recipe["bins"]), _fitted(release)
 
 
 # What strangers and readers do with a published curve or surface: verify, read, attack by name.

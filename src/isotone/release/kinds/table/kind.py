@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader, require_unit
+from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader, draw_bars, require_unit
 from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableManifest, attack
 from isotone.release.manifest import (
     ROUNDING,
@@ -158,6 +158,7 @@ def _places(names: Sequence[Any], categories: Iterable[Any]) -> NDArray[np.int64
 
 _Floats = NDArray[np.floating[Any]]
 _NAMES = "released table", "private distribution"
+_SMALL_TABLE, _ESTIMATE = 40, "estimate, with interval"
 _BARS = 400  # of a distribution: more would not be told apart
 
 
@@ -169,7 +170,9 @@ class TablePage(Page):
     typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
 
     def caption(self, release: Release, level: str) -> str:
-        """Both distributions."""
+        """Each category, or both distributions."""
+        if _is_small(release):
+            return f"The estimate of each category, with its {level} interval."
         if _is_heavy(release):
             return "The share of categories with at most so many: the released table, and the private distribution it follows."
         return "How many categories have each count: the released table, and the private distribution it follows."
@@ -194,7 +197,11 @@ class TablePage(Page):
         ]
 
     def draw(self, release: Release, ax: Axes) -> None:
-        """How many categories have each count, released and private."""
+        """Each category, or how many have each count, released and private."""
+        if _is_small(release):
+            columns = {**release.columns, "value": release.columns["estimate"]}
+            draw_bars(ax, _category_names(release), columns, range(len(columns["value"])), _ESTIMATE)
+            return
         edges, released, private = _shares(release)
         places = (edges[1:] + edges[:-1]) / 2
         ax.bar(places, released, 0.9 * (edges[1] - edges[0]), color=SOFT, label=_NAMES[0])
@@ -204,11 +211,27 @@ class TablePage(Page):
         ax.set_ylabel("share of categories")
 
     def svg(self, release: Release) -> str:
-        """How many categories have each count, released and private, only those with at most so many if the tail is heavy."""
+        """Each category; of many, how many have each count, or at most so many if the tail is heavy, released and private."""
+        if _is_small(release):
+            value, low, high = (list(map(float, release.columns[key])) for key in ("estimate", "low", "high"))
+            return charts.bars(_category_names(release), value, low, high, _ESTIMATE)
         if _is_heavy(release):
             return charts.cumulative(*_steps(release), _NAMES, "share of categories")
         edges, released, private = _shares(release)
         return charts.distribution(edges.tolist(), released.tolist(), private.tolist(), _NAMES)
+
+
+def _is_small(release: Release) -> bool:
+    """Whether every category can be shown."""
+    return len(release.columns["category"]) <= _SMALL_TABLE
+
+
+def _category_names(release: Release) -> list[str]:
+    """The categories, with their class where there are classes."""
+    names, classes = release.columns["category"], release.columns.get("stratum")
+    if classes is None:
+        return list(map(str, names))
+    return [f"{name} ({each})" for name, each in zip(names, classes, strict=True)]
 
 
 def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
