@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from isotone.desk.drafts import Draft, open_draft
 from isotone.desk.folder import DRAFT, Root
@@ -58,6 +58,8 @@ class Desk:
         for other in [one for one in self.drafts.values() if one.name == draft.name]:
             if other.id == draft.id:
                 return other
+        if draft.id in self.drafts:  # a copy of a draft under another name
+            draft = replace(draft, id=secrets.token_urlsafe(9))
         self.drafts[draft.id] = draft
         self.keep(draft)
         return draft

@@ -38,6 +38,7 @@ from isotone.release.spec import Spec, parse_spec
 __all__ = ["Draft", "import_draft", "new_draft", "open_draft"]
 
 _NAME = re.compile(r"[\w./-]+")
+_ID = re.compile(r"[\w-]{8,40}", re.ASCII)
 _STUB: dict[str, Any] = {"order": {"elements": ["x"]}}
 """What stands in the place of a kind of release that is not described yet."""
 
@@ -244,8 +245,10 @@ def _read(entries: dict[str, Any], text: str | None, file: Path, root: Root) -> 
     name = shown.removesuffix(DRAFT) + ".toml"
     known = small_text(root.inside(name)) if root.inside(name).is_file() else None
     try:
+        if not _ID.fullmatch(held["id"]):
+            raise ValueError("an id that no desk gives")
         return Draft(
-            str(held["id"]),
+            held["id"],
             name,
             entries,
             {str(key): int(value) for key, value in held["guesses"].items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 from urllib.parse import urlencode
 
@@ -80,7 +81,7 @@ def release(request: Request) -> Response:
         spec = asked.spec
         return {
             "asked": asked,
-            "amount": spec.privacy.rho or spec.privacy.epsilon,
+            "amount": _decimal(exact(spec.privacy.rho or spec.privacy.epsilon)),
             "letter": "ε" if spec.privacy.rho is None else "ρ",
             "guarantee": guarantee_in_words(spec.guarantee),
         }
@@ -111,6 +112,16 @@ def _require_confirmed(spec: Spec, typed: str) -> None:
         same = False
     if not same:
         raise FormError("Type what this release spends, as a confirmation. Nothing was charged.")
+
+
+def _decimal(amount: Fraction) -> str:
+    """A number as people write it, where that is exact.
+
+    >>> _decimal(Fraction(37, 80)), _decimal(Fraction(1, 3))
+    ('0.4625', '1/3')
+    """
+    text = f"{float(amount):.12g}"
+    return text if Fraction(text) == amount else str(amount)
 
 
 def _again(asked: _Submission, form: dict[str, str]) -> int | None:

@@ -82,7 +82,7 @@ def begin(request: Request) -> Response:
         if form.get("form", "").strip():
             if desk.read_only:
                 raise FormError("A desk that reads only imports nothing: it could open data by a wrong name.")
-            if form.get("kind", "order") != "order":
+            if not sheet_named(form.get("kind", "")).has_order:
                 raise FormError("A questionnaire gives counts. Choose counts, or import none.")
             draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
         else:
@@ -454,17 +454,17 @@ def review(request: Request) -> Response:
 
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
         del typed
-        folder, whole = "", False
+        folder, previews = "", False
         try:
             spec = draft.spec(desk.root)
             folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
             _require_readable(draft, spec, desk)
-            whole = True
+            previews = sheet_of(draft).previews
         except IsotoneError as error:
             problems += [] if problems else lines(error)
         python = f"release = isotone.load_spec({draft.name!r}).release()"
         said = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
-        return {**said, "where": folder, "whole": whole}
+        return {**said, "where": folder, "previews": previews}
 
     return screen(request, "review.html", "review", work, values, show)
 

@@ -27,6 +27,7 @@ from isotone.order import Poset
 from isotone.reading.grids import Cells, Points
 from isotone.release.kinds import SECTIONS, described_by
 from isotone.release.kinds.counts.description import Counts, CountStatistic
+from isotone.release.kinds.curve.description import Curve
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
@@ -48,10 +49,16 @@ class Sheet:
 
     first: ClassVar[tuple[str, ...]] = ()
     """Entries that are asked for beside those that are required. All others have a default, and are folded."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Those of them that are not said to be empty as a rule: they, or another entry in their place, are required."""
     left: ClassVar[tuple[str, ...]] = ()
     """Entries of its section that no field asks for."""
     answers: ClassVar[tuple[str, ...]] = ()
     """Entries of ``data`` that belong to it."""
+    previews: ClassVar[bool] = False
+    """Whether the report can be shown before a release."""
+    has_order: ClassVar[bool] = False
+    """Whether an order is described, which an outline shows and a questionnaire gives."""
     question: ClassVar[str] = "What is released?"
     """The heading of its form."""
     name: str = ""
@@ -171,6 +178,8 @@ class CountsSheet(Sheet):
 
     name: str = "Counts"
     about: str = "How many say yes to each question of a questionnaire, or have each item of a list or of a hierarchy; by region, sex and the like."
+    has_order: ClassVar[bool] = True
+    previews: ClassVar[bool] = True
     question: ClassVar[str] = "Which questions, and which depend on which?"
     first: ClassVar[tuple[str, ...]] = ("by", "margins")
     left: ClassVar[tuple[str, ...]] = _SHAPE
@@ -353,11 +362,11 @@ def _widest(spec: Spec) -> float:
 
 def _said(draft: Draft, root: Root) -> Poset | None:
     """The order of the draft, whatever else is missing."""
-    shape = {name: said for name, said in draft.section("order").items() if name in _SHAPE}
-    rest = {name: said for name, said in draft.entries.items() if name != "order"}
+    shape = {name: said for name, said in draft.section(Counts.key).items() if name in _SHAPE}
+    rest = {name: said for name, said in draft.entries.items() if name != Counts.key}
     data = {"path": "data.csv", **draft.section("data")}
     try:
-        return replace(draft, entries={**rest, "data": data, "order": shape}).spec(root).poset
+        return replace(draft, entries={**rest, "data": data, Counts.key: shape}).spec(root).poset
     except IsotoneError:
         return None
 
@@ -374,8 +383,10 @@ class TableSheet(Sheet):
 
     name: str = "A table"
     about: str = "How many there are in each of many categories, such as regions."
+    previews: ClassVar[bool] = True
     question: ClassVar[str] = "Which categories?"
     first: ClassVar[tuple[str, ...]] = ("category", "categories", "upper")
+    needed: ClassVar[tuple[str, ...]] = ("categories",)
 
     def entries(self) -> list[Entry]:
         """The column of the categories before their list."""
@@ -430,8 +441,10 @@ class CurveSheet(Sheet):
 
     name: str = "A curve or a surface"
     about: str = "How one number rises or falls with another, such as risk with age; or with two others, such as risk with age and weight."
+    previews: ClassVar[bool] = True
     question: ClassVar[str] = "Which curve?"
     first: ClassVar[tuple[str, ...]] = ("x", "y", "bounds", "y_range", "y_values", "increasing")
+    needed: ClassVar[tuple[str, ...]] = ("y_range",)
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What methods are expected to lose, for a guessed number of records."""
@@ -462,7 +475,11 @@ class CurveSheet(Sheet):
         return query.publish(query.draw(Points(x, rising, count)), SIMULATED)
 
 
-_OWN: dict[str, type[Sheet]] = {"order": CountsSheet, "table": TableSheet, "curve": CurveSheet}
+_OWN: dict[str, type[Sheet]] = {
+    Counts.key: CountsSheet,
+    Table.key: TableSheet,
+    Curve.key: CurveSheet,
+}
 
 
 def all_sheets() -> tuple[Sheet, ...]:

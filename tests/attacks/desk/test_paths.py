@@ -152,12 +152,13 @@ def test_every_entry_that_may_be_a_path_is_known():
         "data": {"unit", "element", "columns", "yes", "no", "types", "missing", "on_violation", "on_conflict", "contributions",
                  "weights", "connection", "table", "separator", "encoding", "header", "names", "newline"},
         "privacy": {"epsilon", "delta", "rho", "dataset", "unit", "neighbours", "budget"},
-        "output": {"confidence", "title", "report"},
+        "output": {"confidence", "title", "report", "publisher", "intended_use", "registry_author", "region"},
         "order": ORDER,
         "questions": {"any_of", "column", "label", "missing", "no", "refusal", "refused", "separator", "word", "yes"},
         "table": {"category", "categories", "upper", "count", "counts", "kind", "emphasis", "strata", "population", "shape"},
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
                   "x_grid", "yes", "no"},
+        "distribution": {"column", "bounds", "grid", "cells", "by", "public_n", "band"},
         "series": {"secrets", "periods", "matters", "record", "date"},  # the desk refuses it
     }  # fmt: skip
     for name, section in sections().items():

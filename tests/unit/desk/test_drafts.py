@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, draft, write_answers
 
@@ -56,6 +57,35 @@ def test_a_draft_may_be_thrown_away_and_nothing_else(tmp_path):
     assert client.post("/begin", discard="survey.draft.toml").status == 303
     assert client.get(f"{here}/data").status == 404
     assert [path.name for path in tmp_path.iterdir()] == ["answers.csv"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id = 1",
+        'id = "../../x"',
+        'id = "<script>"',
+        'id = "aaaaaaaaaa"\nguesses = 3',
+        "x = 1979-05-27",
+        "[desk.typed]\nwhat = 1",
+    ],
+)
+def test_a_draft_that_no_desk_wrote_is_refused(tmp_path, text):
+    client = Client(tmp_path).open()
+    client.begin("order")
+    (tmp_path / "odd.draft.toml").write_text(f"[desk]\n{text}\n")
+    assert client.post("/begin", open="odd.draft.toml").status == 422
+    assert client.get("/").status == client.get("/draft/aaaaaaaaaa/what").status - 204 == 200
+
+
+def test_a_copy_of_a_draft_is_another_draft(tmp_path):
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    (tmp_path / "copy.draft.toml").write_text((tmp_path / "survey.draft.toml").read_text())
+    there = client.post("/begin", open="copy.draft.toml").headers["location"].rpartition("/")[0]
+    assert there != here
+    assert "Steps of survey.toml" in client.get(f"{here}/data").text
+    assert "Steps of copy.toml" in client.get(f"{there}/data").text
 
 
 def test_the_title_survives_an_import(tmp_path):

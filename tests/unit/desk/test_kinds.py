@@ -29,6 +29,8 @@ SURFACE = {
     "curve.y_range": "0, 1",
     "curve.increasing": "yes, no",
 }
+DISTRIBUTION = {"distribution.column": "age", "distribution.bounds": "0, 90"}
+"""A kind without a sheet of its own: its form follows from the model, and there is no preview."""
 GROUPS = {"outline": "ill\n  treated\n", "order.by": "sex: f, m"}
 BREAKDOWN = {
     "outline": "ill\n  treated\n",
@@ -39,8 +41,15 @@ BREAKDOWN = {
 
 @pytest.mark.parametrize(
     ("kind", "what"),
-    [("table", TABLE), ("curve", CURVE), ("curve", SURFACE), ("order", GROUPS), ("order", BREAKDOWN)],
-    ids=["table", "curve", "surface", "groups", "breakdown"],
+    [
+        ("table", TABLE),
+        ("curve", CURVE),
+        ("curve", SURFACE),
+        ("order", GROUPS),
+        ("order", BREAKDOWN),
+        ("distribution", DISTRIBUTION),
+    ],
+    ids=["table", "curve", "surface", "groups", "breakdown", "distribution"],
 )
 def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
     rows = [f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90},{i % 9},{'fm'[i % 2]},1,{i % 2}" for i in range(90)]
@@ -51,7 +60,8 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
     for name, fields in {**PAGES, "what": what}.items():
         answer = client.post(f"{here}/{name}", **fields)
         assert answer.status == 303, answer.problems
-    assert "SIMULATED" in client.get(f"{here}/preview").text
+    linked = "/preview" in client.get(f"{here}/review").text
+    assert linked == ("SIMULATED" in client.get(f"{here}/preview").text) == (kind != "distribution")
     again = client.get(f"{here}/what")
     assert again.problems == ""
     assert all(escape(line) in again.text for said in what.values() for line in said.split("\n"))
@@ -116,19 +126,19 @@ def test_pairs_of_counts_have_a_preview(tmp_path):
 
 
 def _require_both_ways(client, here, kind):
-    """The budget for an error gives that error or less, and 5 % less of it does not."""
+    """The budget for an error gives that error or less, and much less of it does not: widths are whole numbers, nearly."""
 
     def typed(**fields):
         return json.loads(client.post(f"{here}/accuracy/look", **fields).text)
 
     first = typed(amount="1", ask="error")
-    if kind == "curve":
+    if kind in ("curve", "distribution"):
         assert (first["error"], first["answer"] != "") == ("", True)
         assert typed(amount="1", ask="budget", error="3")["problems"]
         return
     found = typed(amount="7", ask="budget", error=first["error"])
     assert float(found["error"]) <= float(first["error"])
-    assert float(typed(amount=f"{0.9 * float(found['amount']):.4g}", ask="error")["error"]) > float(
+    assert float(typed(amount=f"{0.7 * float(found['amount']):.4g}", ask="error")["error"]) > float(
         first["error"]
     )
     for wrong in ("0", "x", "nan", "-1"):
