@@ -17,8 +17,8 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 
 # The lock names uv, too: it installs the same files as pip, by the same hashes, in about a quarter of pip's computing time.
 $(STAMP): pyproject.toml requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "isotone needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' || \
+	  { echo "The tools of this clone need Python 3.11.5 or newer (isotone alone, pip install ., any 3.11); run: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing isotone and its tools into $(VENV) (once; a few minutes)"
 	@awk '/^uv==/, !/\\$$/' requirements.lock > $(VENV)/uv.lock

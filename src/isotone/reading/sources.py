@@ -78,9 +78,9 @@ def no_column(name: str, where: str = "The data", known: Iterable[str] | None = 
             f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}."
         )
     return InputError(
-        f"{where} has no column {name!r}. Names are compared letter by letter. Which columns there are is not told: the first line "
-        "of a CSV could be somebody's record. 'isotone check' shows it to you alone; with header = true in [data] you state that it "
-        "holds names."
+        f"{where} has no column {name!r}. Names are compared letter by letter, and separator and encoding are the stated ones. Which "
+        "columns there are is not told: the first line of a CSV could be somebody's record. 'isotone check' shows it to you alone; with "
+        "header = true in [data] you state that it holds names."
     )
 
 
@@ -162,7 +162,8 @@ def _encoding(name: Any) -> str:
     try:
         return known[codecs.lookup(name).name]
     except (LookupError, TypeError):
-        raise InputError(f"encoding is one of {', '.join(ENCODINGS)}, not {name!r}.") from None
+        near = did_you_mean(str(name), ENCODINGS) or f". Those that are read: {', '.join(ENCODINGS)}."
+        raise InputError(f"The encoding {name!r} is not known{near}") from None
 
 
 def open_source(data: Any, roles: Roles) -> Frame:
@@ -523,6 +524,10 @@ def expand(path: str) -> list[str]:
     else:
         named = glob.glob(path, recursive=True) if glob.has_magic(path) else []  # noqa: PTH207 (absolute patterns)
         named = [name for name in named if not Path(name).is_dir()]
+    if not named and Path(path).is_dir():
+        raise SourceError(
+            f"{path!r} is a folder. Name the file in it, or several by a pattern such as 'part-*.csv'."
+        )
     if not named or not all(Path(name).is_file() for name in named):
         raise SourceError(f"There is no file {path!r}{_similar(path) or '.'}")
     real = {

@@ -62,7 +62,8 @@ def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
     names = [name.decode(errors="replace") for name in fields]
     if names == [""]:
         raise SourceError(
-            f"{file!r} has no header line. The first line of a CSV must name its columns, or state header=False with columns= and newline=."
+            f"{Path(file).name!r} is empty, or begins with an empty line. The first line of a CSV names its columns; if it does not, state "
+            "header = false, names and newline in [data]."
         )
     for name in columns:
         if names.count(name) > 1:

@@ -629,6 +629,10 @@ def _at(text: str, problem: str) -> str:
         hint = '\nA decimal number has a point: 0.5, or in quotes "0.5".'
     elif re.search(r"=\s*[A-Za-z_./]", line) and not re.search(r"=\s*(true|false|inf|nan)\b", line):
         hint = '\nA text stands in quotes: name = "text".'
+    elif "overwrite" in problem or "twice" in problem:
+        hint = '\nThis name stands twice in its section. An element with two parents is written name = ["one", "other"].'
+    elif line.count('"') % 2:
+        hint = "\nA quote that opens a text is missing its end."
     return f"{problem.removesuffix(found[0]).strip()}.{arrow}{hint}"
 
 

@@ -570,8 +570,8 @@ class SqliteStore:
                 if self.path.exists():  # otherwise it was removed meanwhile
                     raise
         raise MissingError(
-            f"There is no ledger at {self.path}. Give its total budget to create one, for "
-            "example Ledger(path, epsilon=1) or 'isotone ledger create PATH --epsilon 1'."
+            f"There is no ledger at {self.path}. Say what may be spent in all, and the first release makes it: Ledger(path, epsilon=1), "
+            "budget = { epsilon = \"1\" } in [privacy] of a spec, or 'isotone ledger create PATH --epsilon 1'."
         )
 
     def _creation(self) -> AbstractContextManager[None]:
