@@ -56,6 +56,7 @@ NOTES = {
     ),
 }
 """What else is to be known about a section."""
+COLUMN = "the emphasis for the column"
 COSTS = "costs"
 """Costs are no errors, and stand apart from the comparisons."""
 
@@ -72,7 +73,7 @@ def body(stored: Mapping[str, Sequence[Row]]) -> str:
         runs_of(stored),
         _INTRODUCTION,
         "![How the best rival of each comparison does](rivals.png)",
-        _glance(found),
+        _glance(with_emphasis(found)),
     ]
     parts += [_section(name, found[name]) for name in SECTIONS if name in found]
     if stored.get(COSTS):
@@ -91,17 +92,23 @@ def _glance(found: Mapping[str, Sequence[Comparison]]) -> str:
         "| | comparisons | public rules: won, drawn, lost | in hindsight: won, drawn, lost | not seen before | of these lost in hindsight |",
         "|---|---|---|---|---|---|",
     ]
-    shown: dict[str, Sequence[Comparison]] = {}
-    for name, each in found.items():
-        shown[SECTIONS[name]] = each
-        if name == "tables":
-            shown[f"{SECTIONS[name]}, the emphasis for the column"] = [_by_emphasis(one) for one in each]
+    shown = {SECTIONS.get(name, f"{SECTIONS['tables']}, {COLUMN}"): each for name, each in found.items()}
     for name, each in shown.items():
         new = [one for one in each if not one.ours.seen]
         cells = [f"{len(each)}", _tally(each, "public"), _tally(each, "hindsight"), f"{len(new)}"]
         cells.append(f"{sum(one.best('hindsight').outcome == 'lost' for one in new)}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", _extremes(shown)])
+
+
+def with_emphasis(found: Mapping[str, Sequence[Comparison]]) -> dict[str, Sequence[Comparison]]:
+    """The sections, and tables once more with the emphasis for whoever needs one column only."""
+    shown: dict[str, Sequence[Comparison]] = {}
+    for name, each in found.items():
+        shown[name] = each
+        if name == "tables":
+            shown["tables,\none column"] = [_by_emphasis(one) for one in each]
+    return shown
 
 
 def _by_emphasis(one: Comparison) -> Comparison:
@@ -223,7 +230,7 @@ def write_page(folder: Path = STORED) -> str:
 
     stored = {section: read(section, folder) for section in (*SECTIONS, COSTS)}
     draw(
-        {name: comparisons(stored[name]) for name in SECTIONS if stored[name]},
+        with_emphasis({name: comparisons(stored[name]) for name in SECTIONS if stored[name]}),
         folder.parent / "rivals.png",
     )
     return f"{body(stored)}\n\n{_published()}"

@@ -32,7 +32,9 @@ def draw(found: Mapping[str, Sequence[Comparison]], path: Path) -> None:
                 axes.plot(ratios, across, "o", ms=4, color=colour, mfc=inside, alpha=0.7)
     axes.axvline(1, color="#111111", lw=1)
     axes.set_xscale("log")
-    axes.set_xticks([0.5, 0.7, 1, 1.5, 2, 3, 5], ["0.5", "0.7", "1", "1.5", "2", "3", "5"])
+    axes.set_xticks(
+        [0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5], ["0.1", "0.2", "0.5", "0.7", "1", "1.5", "2", "3", "5"]
+    )
     axes.set_yticks(range(len(found)), list(found))
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.minorticks_off()
