@@ -14,6 +14,7 @@ from isotone.counts.independent import BoundedPosetMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.counts.order_gaussian import OrderGaussianMechanism
+from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
@@ -141,3 +142,11 @@ def test_no_loser_that_a_bound_settles_is_simulated(monkeypatch: pytest.MonkeyPa
     crown = Poset(range(300), [(i, 150 + j) for i in range(150) for j in (i, (i + 1) % 150)])
     assert type(best(crown, rho="1/1000")).__name__ == "OrderGaussianMechanism"
     assert built == ["OrderGaussianMechanism"]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "2", 10**400])
+@pytest.mark.parametrize("name", ["contributions", "max_size", "groups"])
+def test_what_mechanisms_must_cover_is_counted_in_whole_numbers(name: str, wrong: Any) -> None:
+    given: dict[str, Any] = {name: wrong}
+    with pytest.raises(InputError, match=name):
+        Setting(Poset.chain("ab"), **given)

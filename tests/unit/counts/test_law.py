@@ -1,6 +1,7 @@
 """The law of noise: ranks on the safe side, draws of what is released, covariances by enumeration."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from isotone.linear.mechanism import (
     rank,
     rounding_reach,
 )
+from isotone.linear.strategy import DiscreteGaussian
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 
@@ -185,7 +187,7 @@ def test_a_breakdown_shares_what_may_go_wrong_between_noise_and_rounding(confide
     breakdown = read_breakdown(["sex"], {"sex": ["f", "m"]}, ["", "sex"])
     m = MarginsMechanism(LaplaceMechanism(Poset.chain("a"), 1), breakdown, shares=["1/2", "1/2"])
     rounding = outside / 50
-    half = m.half_widths(confidence)
+    half = m.bounded_half_widths(confidence)
     plain = log_concave_reach(outside - rounding)
     noise = [0 if part is None else part.error().variance for part in m.parts]
     moved = [0 if part is None else part.rounding**2 for part in m.parts]
@@ -194,3 +196,13 @@ def test_a_breakdown_shares_what_may_go_wrong_between_noise_and_rounding(confide
             m._spread(margin, moved)
         )
         np.testing.assert_allclose(half[place], least, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sigma2", ["1/3", 2, 50])
+def test_independent_whole_numbers_have_the_product_of_their_probabilities(sigma2):
+    noise = DiscreteGaussian(Fraction(sigma2))
+    single = np.arange(-40.0, 41.0)[:, None]
+    alone = noise.log_probability(single)
+    assert np.exp(alone).sum() == pytest.approx(1, abs=1e-6)
+    together = noise.log_probability(np.array([[1.0, -2.0, 0.0]]))
+    assert together == pytest.approx(alone[41] + alone[38] + alone[40])

@@ -64,7 +64,7 @@ def test_a_kill_at_any_step_of_an_attempt_costs_one_charge_for_one_draw(place, t
     marker.touch()
     make(place, **budget)
     seen = Counter()
-    for moment in range(1, 400, effort(3 if "://" in place[0] else 5, 1)):
+    for moment in range(1, 400, effort(3 if "://" in place[0] else 7, 1)):
         request = f"r{moment}"
         code = run(start_attempt(place, request, marker, moment))
         if code == 0:
@@ -134,7 +134,7 @@ def test_kills_at_any_step_of_attempts_one_after_the_other_make_one_free_turn_at
 
 def test_a_kill_at_any_step_of_a_creation_leaves_a_ledger_or_none(tmp_path):
     seen = set()
-    for moment in range(1, 400, effort(4, 1)):
+    for moment in range(1, 400, effort(11, 1)):
         where = str(tmp_path / f"{moment}.ledger")
         code = run(start_creation(where, "survey", moment))
         made = Path(where).exists()

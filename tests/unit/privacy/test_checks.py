@@ -186,3 +186,12 @@ def test_a_budget_has_one_of_two_forms() -> None:
     ):
         with pytest.raises(InputError):
             epsilon_or_rho(*wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [0, -1, Fraction(1, 10**101), Fraction(10**101), "1e-101", "1e101", 10**400]
+)
+def test_a_number_beyond_what_can_be_computed_with_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="epsilon"):
+        positive(wrong, "epsilon")
+    assert positive("1e-100", "epsilon") * positive(10**100, "epsilon") == 1
