@@ -232,7 +232,7 @@ def _announce(name: str) -> None:
     """Say what is compiled. The first time in a process it is a warning, which Python shows on stderr by itself."""
     global _announced
     level = logging.INFO if _announced else logging.WARNING
-    log.log(level, "compiling %s for a problem of this size, which takes seconds once and is kept", name)
+    log.log(level, "compiling %s: this takes some seconds, once, and is kept", name)
     _announced = True
 
 
