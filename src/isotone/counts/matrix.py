@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from isotone.array_types import Bools, Floats, Ints
 from isotone.counts.mechanism import LinearCounts
@@ -25,6 +24,9 @@ from isotone.linear.strategy import Geometric, Sums
 from isotone.order import Poset
 from isotone.privacy.checks import Number
 from isotone.privacy.guarantee import Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["MatrixMechanism", "has_few_records", "longest_change", "records_of"]
 
@@ -40,7 +42,6 @@ TALL = 8
 _Weights = tuple[Floats, Floats, float]
 _Whole = tuple[Ints, Ints]
 _Parts = list[tuple[Ints, Bools]]
-Moved = Floats | sparse.csr_array
 
 _PAIRS = 300
 """Up to so many filters all pairs are compared; beyond, two filters are at most twice as far apart as one is long."""
@@ -129,6 +130,8 @@ def longest_change(matrix: Ints, records: Bools, exchanges: bool) -> int:
     >>> longest_change(np.array([[1, 0], [1, 1]]), np.array([[0, 1], [1, 1]], np.bool_), exchanges=False)
     3
     """
+    from scipy import sparse
+
     moved = sparse.csr_array(records, dtype=np.int64) @ matrix.T
     longest = int(np.abs(moved).sum(axis=1).max(initial=0))
     if not exchanges:
@@ -264,6 +267,8 @@ def _integers(found: list[_Weights]) -> list[_Whole]:
 @lru_cache(maxsize=16)
 def _together(relation: bytes, size: int) -> _Weights | None:
     """The same for a whole order of several parts, or None where a record takes many steps."""
+    from scipy import sparse
+
     leq = np.frombuffer(relation, np.bool_).reshape(size, size)
     records = records_of(leq)
     if len(records) > MOST_TOGETHER:
@@ -309,7 +314,7 @@ def _start(place: Ints, number: int) -> Floats:
     return start + 0.01 * np.cos(np.arange(start.size).reshape(start.shape))
 
 
-def _at_length_one(counts: Floats, moved: Moved, own: Floats, sums: Floats) -> _Weights:
+def _at_length_one(counts: Floats, moved: Floats | sparse.csr_array, own: Floats, sums: Floats) -> _Weights:
     """Weights on the scale at which no record is longer than 1, and the total squared error of unit noise there."""
     matrix = np.vstack((np.diag(own), sums))
     longest = float(np.abs(moved @ matrix.T).sum(axis=1).max())
@@ -340,8 +345,9 @@ def _descend_chain(counts: Floats, start: Floats) -> tuple[Floats, Floats]:
     return 1 / length, theta / length
 
 
-def _descend(counts: Floats, moved: Moved, start: Floats) -> tuple[Floats, Floats]:
+def _descend(counts: Floats, moved: Floats | sparse.csr_array, start: Floats) -> tuple[Floats, Floats]:
     """Weights for any records, with the longest of them smoothed, and ever less so."""
+    from scipy import sparse
     from scipy.optimize import minimize
 
     size, least = start.shape[1], 1e-4
