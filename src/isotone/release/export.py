@@ -505,7 +505,8 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
     numbers = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
     loss: dict[str, Any] = {
         "privacy_parameters": {name: float(value) for name, value in numbers.items() if value},
-        "privacy_unit_details": _ADJACENT[guarantee.neighbours]
+        "privacy_unit_details": "Neighbouring data sets differ in all records of one unit, which are "
+        + ("replaced." if guarantee.adjacency.exchanges else "added or removed.")
         + (f" A unit has at most {facts.contributions} records." if facts.contributions else ""),
     }
     if facts.unit:
@@ -551,12 +552,6 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
             "administrative": administrative,
         },
     }
-
-
-_ADJACENT = {
-    "add-remove": "Neighbouring data sets differ in all records of one unit, which are added or removed.",
-    "replace": "Neighbouring data sets differ in all records of one unit, which are replaced.",
-}
 
 
 FORMATS = dict(zip(DESCRIPTIONS, (dcat, croissant, csvw, frictionless, deployment), strict=True))

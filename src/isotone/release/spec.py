@@ -262,7 +262,8 @@ class Spec(Section):
 
     def _require_heard(self) -> None:
         """What [data] says about answers is for counts, and nothing is passed over in silence."""
-        if "order" in self._sections:
+        kinds = (kind_of_section(key) for key in self._sections if key in SECTIONS)
+        if any(entry.name == "answers" for kind in kinds for entry in fields(kind.described)):
             return
         unheard = set(self.data.given()) & {entry for _, _, entry in placed(Answers)}
         for name in sorted(unheard):
