@@ -24,7 +24,8 @@ __all__ = ["FEW", "LEAST", "MOST_CELLS", "DistributionMechanism", "LineRule", "M
 
 FEW, LEAST = 600, 60
 """Below so many records times ε a release is small, and of no use."""
-MOST_CELLS = 1 << 24
+MOST_CELLS = 1_000_000
+"""Of all groups and statuses together, since each may become a bin that is published."""
 _NUMBER, _HALVING = Fraction(1, 50), {"pure": Fraction(1, 5), "zcdp": Fraction(1, 10)}
 _FLAT, _BRANCHING, _THRESHOLD = 32, 16, 10
 _WEAKEST = 1e-6

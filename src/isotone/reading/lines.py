@@ -20,7 +20,7 @@ from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, c
 from isotone.reading.grids import nearest_mark
 from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = ["CellLine", "LineSource", "Spacing", "count_line"]
+__all__ = ["USUAL_CELLS", "CellLine", "LineSource", "Spacing", "count_line"]
 
 Spacing = Literal["even", "log", "integers", "values"]
 USUAL_CELLS, MOST_VALUES = 1 << 16, 1_000
@@ -44,8 +44,15 @@ class CellLine:
     values: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, low: Fraction, high: Fraction, grid: Any = "even", cells: int | None = None) -> CellLine:
-        """The cells of a grid that is named or listed."""
+    def of(
+        cls,
+        low: Fraction,
+        high: Fraction,
+        grid: Any = "even",
+        cells: int | None = None,
+        usual: int = USUAL_CELLS,
+    ) -> CellLine:
+        """The cells of a grid that is named or listed. ``usual`` is how many there are at most where none are asked for."""
         if not low < high:
             raise InputError(f"bounds must be (low, high) with low below high, not ({low}, {high}).")
         if isinstance(grid, tuple):
@@ -60,8 +67,9 @@ class CellLine:
             raise InputError(
                 f"bounds=({low}, {high}) are too near to each other: subtract a public number first."
             )
-        usual = USUAL_CELLS if grid == "log" else _even_cells(low, high)
-        return cls(low, high, usual if cells is None else cells, grid)
+        if cells is None:
+            cells = usual if grid == "log" else _even_cells(low, high, usual)
+        return cls(low, high, cells, grid)
 
     @classmethod
     def _listed(cls, low: Fraction, high: Fraction, values: tuple[Fraction, ...]) -> CellLine:
@@ -103,18 +111,18 @@ class CellLine:
         return (last - whole_steps(value * -1.0, -high, -low, self.cells)).clip(0, last)
 
 
-def _even_cells(low: Fraction, high: Fraction) -> int:
-    """The most cells up to 65,536 whose width is 1, 2 or 5 times a power of ten, of which both limits are multiples."""
+def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:
+    """The most cells, up to a number, whose width is 1, 2 or 5 times a power of ten, of which both limits are multiples."""
     width = high - low
-    power = Fraction(10) ** (len(str(int(width / USUAL_CELLS))) - 1)
-    while power * 1000 > width / USUAL_CELLS:
+    power = Fraction(10) ** (len(str(int(width / usual))) - 1)
+    while power * 1000 > width / usual:
         power /= 10
     for _ in range(9):
         for step in (power, 2 * power, 5 * power):
-            if width / step <= USUAL_CELLS and (width / step).denominator == (low / step).denominator == 1:
-                return int(width / step)
+            if width / step <= usual and (width / step).denominator == (low / step).denominator == 1:
+                return max(int(width / step), 2)
         power *= 10
-    return USUAL_CELLS
+    return usual
 
 
 @dataclass(frozen=True)

@@ -121,12 +121,28 @@ def test_a_gini_coefficient_of_values_below_0_is_refused(ledger) -> None:
         ({"bounds": (0, 9), "unit": iso.Unit(contributions=2)}, "unit"),
         ({"bounds": (0, 9), "confidence": 0.999}, r"0\.99"),
         ({"bounds": (0, 9), "quantiles": [0.5]}, "all quantiles come from one release"),
-        ({"bounds": (0, 9), "by": {"a": [str(k) for k in range(2_000)]}}, "is the limit"),
+        ({"bounds": (0, 9), "cells": 900, "by": {"a": [str(k) for k in range(2_000)]}}, "is the limit"),
     ],
 )
 def test_descriptions_that_mean_nothing_are_refused(given, message) -> None:
     with pytest.raises(InputError, match=message):
         iso.Distribution("income", **given)
+
+
+def test_a_release_may_have_as_many_bins_as_cells_and_is_refused_before_that_is_too_much(ledger) -> None:
+    many = {"who": np.arange(40_000), "income": np.arange(40_000) % 200}
+    whole = iso.Distribution("income", bounds=(0, 199), grid="integers", unit="who")
+    release = whole.release(pd.DataFrame(many), ledger=ledger, epsilon=20)
+    assert len(release.columns["x"]) == 200
+    names = [f"{'long' * 200}{k}" for k in range(50)]
+    spent = ledger.spent()
+    with pytest.raises(InputError, match="MiB"):
+        iso.Distribution("income", bounds=(0, 10**6), unit="who", by={"sex": names}).release(
+            DATA, ledger=ledger, epsilon=1
+        )
+    assert ledger.spent() == spent
+    few = iso.Distribution("income", bounds=(0, 10**6), unit="who", by={"sex": [str(k) for k in range(100)]})
+    assert few.line.cells == 10_000
 
 
 def test_contents_never_raise_and_types_of_a_schema_do(ledger, tmp_path) -> None:

@@ -14,13 +14,13 @@ from typing_extensions import TypedDict
 from isotone.distribution.band import MOST_CONFIDENT, ShareBand, band_for_population, band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.figures import LineFigures
-from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
+from isotone.distribution.mechanism import MOST_CELLS, DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.columns import public_texts
 from isotone.reading.contributions import Groups, check_contributions
-from isotone.reading.lines import CellLine, LineSource, count_line
+from isotone.reading.lines import USUAL_CELLS, CellLine, LineSource, count_line
 from isotone.release.description import (
     ColumnName,
     Description,
@@ -39,11 +39,16 @@ if TYPE_CHECKING:
     from isotone.mechanism import Progress
     from isotone.planning import Plan
     from isotone.reading.sources import Frame
+    from isotone.release.kinds.kind import Stamp
+    from isotone.release.pipeline import Job
+    from isotone.release.result import Release
 
 __all__ = ["Distribution", "DistributionManifest", "LineEntry", "grouped_by", "line_columns", "lines_of"]
 
 ROUNDING = 9
 """Digits of published shares."""
+_ROW, _BIN = 60, 40
+"""Bytes of a row beside its group, and of what the manifest says of a bin."""
 
 
 class LineEntry(TypedDict):
@@ -129,8 +134,8 @@ class Distribution(Description):
     """Public limits [low, high]; values outside are moved to the ends. Not chosen by the data."""
     grid: Literal["even", "log", "integers"] | Annotated[tuple[Real, ...], Listed] = "even"
     """The public grid: "even" cells, "log" for cells of one ratio (low above 0), "integers" for every whole number of bounds, or a list of at most 1000 values, to the nearest of which each record goes. Never the values that the data has."""
-    cells: Annotated[Size, Field(ge=2, le=1 << 20)] | None = None
-    """How many cells an even grid or one of ratios has. By default as many as there are round steps, up to 65,536; more cost nothing."""
+    cells: Annotated[Size, Field(ge=2, le=MOST_CELLS)] | None = None
+    """How many cells an even grid or one of ratios has. By default as many as there are round steps, up to 65,536, and fewer for more than 15 groups. More cost nothing."""
     by: By | None = None
     """A column of groups with the public list of its values, such as sex = ["f", "m"]: a distribution for each, for the price of one. Rows of other values are left out."""
     public_n: Size | None = None
@@ -163,7 +168,8 @@ class Distribution(Description):
     def line(self) -> CellLine:
         """The public cells."""
         low, high = (Fraction(end) for end in cast("tuple[Any, Any]", self.bounds))
-        return CellLine.of(low, high, self.grid, self.cells)
+        usual = max(min(USUAL_CELLS, MOST_CELLS // len(self.group_names)), 2)
+        return CellLine.of(low, high, self.grid, self.cells, usual)
 
     @property
     def groups(self) -> Groups | None:
@@ -232,6 +238,13 @@ class Distribution(Description):
             for name, line in zip(self.group_names, drawn, strict=True)
         ]
         return DistributionManifest(mechanism=recipe_of(mechanism), lines=lines, **common)
+
+    def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """Of no rows there are few bins. With many rows each cell may be one: both files must hold that."""
+        made = job.publish(job.draw(job.read(frame)), stamp)
+        most = job.mechanism.cells * job.mechanism.groups
+        longest = max(len(name.encode()) for name in self.group_names)
+        return made, {"release.csv": most * (_ROW + longest), "manifest.json": most * _BIN}
 
     def figures(
         self, mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str
