@@ -24,6 +24,7 @@ from isotone.desk.outline import Outline, can_be_written, read_outline, write_ou
 from isotone.desk.words import FormError, number
 from isotone.errors import IsotoneError
 from isotone.order import Poset
+from isotone.privacy.guarantee import exact
 from isotone.reading.grids import Cells, Points
 from isotone.release.kinds import SECTIONS, described_by
 from isotone.release.kinds.counts.description import Counts, CountStatistic
@@ -148,9 +149,16 @@ class Sheet:
 _LEAST, _MOST = 1e-3, 20.0
 
 
-def least_budget(spec: Spec, is_enough: Callable[[Spec], bool]) -> str:
-    """The least ε or ρ between 0.001 and 20 that is enough, to three digits and within 2 %, as text for the spec."""
+def least_budget(spec: Spec, is_enough: Callable[[Spec], bool], near: float | None = None) -> str:
+    """The least ε or ρ between 0.001 and 20 that is enough, to three digits and within 2 %, as text for the spec.
+
+    ``near`` is about where it is; where it is not, it is looked for everywhere.
+    """
     low, high = _LEAST, _MOST
+    if near is not None and _LEAST < 0.8 * near < 1.25 * near < _MOST:
+        below, above = float(f"{0.8 * near:.2e}"), float(f"{1.25 * near:.2e}")
+        if is_enough(_with(spec, above)) and not is_enough(_with(spec, below)):
+            low, high = below, above
     # another kind of noise, with wider intervals, may be the best at a larger budget: then a smaller one is tried
     while not is_enough(_with(spec, high)):
         high /= 2
@@ -315,7 +323,11 @@ class CountsSheet(Sheet):
         if not _counts(spec).is_breakdown:
             return budget_for(spec, Goal.of(asked), asked.get("error", ""))
         wanted = number(asked.get("error", ""), "The error")
-        return least_budget(spec, lambda tried: _widest(tried) <= wanted)
+        privacy = spec.privacy  # widths are about one over ε, or over the root of ρ
+        ratio = _widest(spec) / wanted
+        near = float(exact(privacy.epsilon)) * ratio if privacy.rho is None and privacy.epsilon else None
+        near = float(exact(privacy.rho)) * ratio**2 if privacy.rho is not None else near
+        return least_budget(spec, lambda tried: _widest(tried) <= wanted, near)
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise from a seeded generator; in a breakdown in equal parts."""
