@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from isotone import svg as charts
 from isotone.release.kinds.kind import INK, SOFT, Page
 
@@ -22,6 +24,7 @@ _BANDS = {
     "population": "the share of the population at or below each end lies inside, at all ends at once, if the records are independent draws "
     "from it, one for each of those protected. It allows for the noise and for the sample being a sample.",
 }
+_REACHED = 0.99
 _SHOWN = 4
 """Pictures have so many groups; the table has all."""
 
@@ -36,6 +39,8 @@ class DistributionPage(Page):
         """The line and its band."""
         kind = _said(release)["band"]
         words = "The share of records at or below each value, as estimated from the noisy counts."
+        if _end(release) < float(max(release.columns["x"])):
+            words += " The picture ends where 99 % are reached; the table goes on."
         return words if kind == "none" else f"{words} Shaded: {level} band for the {kind}."
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
@@ -97,6 +102,17 @@ def _said(release: Release) -> dict[str, Any]:
     return release.manifest["description"]
 
 
+def _end(release: Release) -> float:
+    """Where the picture ends: where all lines have reached 99 %, if that is before the middle of an even grid."""
+    xs, last = release.columns["x"], float(max(release.columns["x"]))
+    below = [
+        float(x) for x, share in zip(xs, release.columns["value"], strict=True) if float(share) < _REACHED
+    ]
+    reached = min((float(x) for x in xs if float(x) > max(below, default=-np.inf)), default=last)
+    start = float(Fraction(_said(release)["bounds"][0]))
+    return reached if reached - start < (last - start) / 2 and _said(release)["grid"] != "log" else last
+
+
 def _parts(
     release: Release,
 ) -> dict[str, tuple[list[float], list[float], tuple[list[float], list[float]] | None]]:
@@ -105,9 +121,11 @@ def _parts(
     groups = columns.get("group", ("",) * len(columns["x"]))
     start = float(Fraction(said["bounds"][0]))
     names = list(dict.fromkeys(groups))[:_SHOWN]
+    end = _end(release)
     found: dict[str, Any] = {}
     for name in names:
         rows = [at for at, group in enumerate(groups) if group == name]
+        rows = [at for at in rows if float(columns["x"][at]) <= end]
         xs, ys = ([float(columns[column][at]) for at in rows] for column in ("x", "value"))
         band = None
         if "low" in columns:
