@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from isotone.errors import MissingExtraError
@@ -69,6 +70,16 @@ def public_names(package: str) -> tuple[list[str], Callable[[str], Any]]:
     for node in ast.parse(pkgutil.get_data(package, "__init__.pyi") or b"").body:
         if isinstance(node, ast.ImportFrom) and node.module:
             homes |= dict.fromkeys((alias.name for alias in node.names), node.module)
+
+    class Package(ModuleType):
+        """A package whose function keeps its name beside a file of the same name, whoever imports that file first."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if isinstance(value, ModuleType) and homes.get(name) == value.__name__:
+                value = getattr(value, name, value)
+            super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Package
 
     def find(name: str) -> Any:
         if name not in homes:
