@@ -78,8 +78,9 @@ def test_groups_and_releases_are_compared_with_half_of_the_error_each(shelf) -> 
     assert apart.confidence == pytest.approx(0.95)
     assert (apart.low, apart.high) == (other.low - one.high, other.high - one.low)
     plain = load_release(shelf["plain"])
-    same, half = plain.change(plain, 0.5), plain.quantile(0.5, confidence=0.975)
+    same, half = plain.change(plain, 0.5, confidence=0.5), plain.quantile(0.5, confidence=0.75)
     assert same.value == 0
+    assert same.confidence == 0.5
     assert (same.low, same.high) == (half.low - half.high, half.high - half.low)
     for ask in (
         lambda: release.quantile(0.5),
