@@ -197,7 +197,8 @@ def _require_described(described: Counts, found: Any, manifest: Manifest) -> Non
     mechanism, setting = found.base if breakdown else found, described.setting
     if (margins_recipe(found) if breakdown else recipe_of(found)) != manifest.mechanism:
         raise InputError("the mechanism is not written as a release writes it")
-    if (mechanism.contributions, mechanism.max_size) != (setting.contributions, setting.max_size):
+    sizes = None, setting.max_size  # a mechanism without a bound covers records of every size
+    if mechanism.contributions != setting.contributions or mechanism.max_size not in sizes:
         raise InputError("the mechanism is for records of another kind than those that were counted")
     if breakdown and list(found.importance) != described.importances:
         raise InputError("the importance of margins is not that of the description")
