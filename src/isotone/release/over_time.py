@@ -135,10 +135,10 @@ def closed(
         _require_own(folder, opening, state)
     number = described.periods.index(name)
     source = described.source(data, None)
-    frame = source.open()
-    source.rehearse(frame)
 
     def read(key: bytes, old: Path | None, new: Path) -> Any:
+        frame = source.open()
+        source.rehearse(frame)
         with warnings.catch_warnings(), silent(no_progress):  # what libraries say may be about contents
             warnings.simplefilter("ignore")
             return described.register(key).grown(source.records, frame, old, new)

@@ -9,8 +9,6 @@ Lines are named by a keyed hash of the unit. The register is as sensitive as the
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 
 from isotone.array_types import Ints
 from isotone.errors import InputError
@@ -143,10 +142,20 @@ class Register:
 
         ``unit`` is the unit as rows name it. The lines keep counting; if the unit comes back it is somebody else.
         """
-        engine = _Local(connect().sql("SELECT 0"))
-        token, other = hmac.new(self.key, unit.encode(), hashlib.sha256).hexdigest(), random_key().hex()
-        frozen = f"CASE WHEN {_LINE} = unhex('{token}') THEN unhex('{other}') ELSE {_LINE} END AS {_LINE}"
-        engine.write(f"SELECT * REPLACE ({frozen}) FROM ({engine.lines(old)})", new)
+        try:
+            named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
+            engine = self._engine(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)))
+            whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
+            frozen = f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{random_key().hex()}') ELSE {_LINE} END AS {_LINE}"
+            engine.write(f"SELECT * REPLACE ({frozen}) FROM ({engine.lines(old)})", new)
+        except Exception:
+            written = False
+        else:
+            written = True
+        if not written:
+            raise SourceError(
+                "The register could not be written anew. Nobody was forgotten, and the series stands as it was."
+            )
 
     def _engine(self, rows: Frame) -> _Local | _Cluster:
         """Where the register is joined: on the cluster that has the data, otherwise here."""
@@ -244,8 +253,9 @@ class _Local:
         return _hmac(key, f"encode({text})", "sha256({} || {})")
 
     def lines(self, path: Path) -> str:
-        name = str(path).replace("'", "''")
-        return f"SELECT * FROM read_parquet('{name}')"
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]  # a cluster wrote a folder
+        names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+        return f"SELECT * FROM read_parquet([{names}], hive_partitioning = false)"
 
     def write(self, query: str, new: Path) -> None:
         self.rows.query(_ROWS, query).write_parquet(str(new), compression="zstd")

@@ -168,22 +168,12 @@ class OpenSeries:
     def _measure(self, period: int, rows: dict[int, str], secret: dict[str, Any], read: Read) -> None:
         """Read, and replace the noise of the period by its values, durably."""
         parts: list[dict[str, Any]] = secret["periods"]
-        done = {t for t, part in enumerate(parts) if "values" in part}
-        last = max({*rows, *done}, default=None)
+        last = _last(rows, secret)
         if last is not None and period < last:
             raise InputError(
                 f"Period {period} was passed over: a later one is closed. Its noise was destroyed, and it stays empty."
             )
-        key, old, reached = bytes.fromhex(secret["key"]), None, None
-        if kept := secret.get("register"):
-            old, reached = self.folder / kept["file"], kept["period"]
-            if not old.exists() or _mac(key, old, self.number, reached) != kept["mac"]:
-                reached = -1
-        if reached != last:
-            raise LedgerError(
-                "The register of this series is missing, or is not that of the last closed period. Without it a person's "
-                "history could shrink: the series stops, and what was shown stands."
-            )
+        key, old = bytes.fromhex(secret["key"]), self._register(rows, secret)
         new = self.folder / f"register-{period}-{random_bits(64):016x}.parquet"
         counts, noise = read(key, old, new), np.array(parts[period]["noise"], np.int64)
         if noise.shape != counts.shape:
@@ -217,12 +207,34 @@ class OpenSeries:
             for t in used:
                 parts[t] = {"values": json.loads(rows[t])}
             _write(self.folder / "secret.json", canonical(secret))
+        self._tidy(secret)
+        if self.periods - 1 in rows:
+            self.destroy()
+
+    def _register(self, rows: dict[int, str], secret: dict[str, Any]) -> Path | None:
+        """The register of the last closed period, None before the first. It is looked at before anybody builds on it."""
+        kept, reached = secret.get("register"), None
+        path = None if kept is None else self.folder / kept["file"]
+        if path is not None:
+            mac = (
+                _mac(bytes.fromhex(secret["key"]), path, self.number, kept["period"])
+                if path.exists()
+                else None
+            )
+            reached = kept["period"] if mac == kept["mac"] else -1
+        if reached != _last(rows, secret):
+            raise LedgerError(
+                "The register of this series is missing, or is not that of the last closed period. Without it a person's "
+                "history could shrink: the series stops, and what was shown stands."
+            )
+        return path
+
+    def _tidy(self, secret: dict[str, Any]) -> None:
+        """Remove every register but the one that is in use."""
         current = (secret.get("register") or {}).get("file")
         for file in self.folder.glob("register-*"):
             if file.name != current:
                 _remove(file)
-        if self.periods - 1 in rows:
-            self.destroy()
 
     def erase(self, unit: str, register: Callable[[bytes], Register]) -> None:
         """Freeze the lines of a unit in the register under random names, as its owner asked to be forgotten.
@@ -230,17 +242,17 @@ class OpenSeries:
         What they reached stays counted; if the unit comes back it has a second history, which costs as much again.
         """
         with self.alone(wait=True):
-            secret = self._secret(self._rows())
-            last = None if secret is None else secret.get("register")
-            if secret is None or last is None:
+            rows = self._rows()
+            secret = self._secret(rows)
+            old = None if secret is None else self._register(rows, secret)
+            if secret is None or old is None:
                 return
-            key, old = bytes.fromhex(secret["key"]), self.folder / last["file"]
-            new = self.folder / f"register-{last['period']}-{random_bits(64):016x}.parquet"
+            key, last = bytes.fromhex(secret["key"]), secret["register"]["period"]
+            new = self.folder / f"register-{last}-{random_bits(64):016x}.parquet"
             register(key).erase(unit, old, new)
-            mac = _mac(key, new, self.number, last["period"])
-            secret["register"] = {"file": new.name, "period": last["period"], "mac": mac}
+            secret["register"] = {"file": new.name, "period": last, "mac": _mac(key, new, self.number, last)}
             _write(self.folder / "secret.json", canonical(secret))
-            _remove(old)
+            self._tidy(secret)
 
     def destroy(self) -> None:
         """Destroy noise, salts, keys and register, and let the ledger say so. No period can be closed afterwards.
@@ -281,6 +293,11 @@ class OpenSeries:
         if (secret["dataset"], secret["charge"]) != (self.ledger.dataset, self.number):
             raise LedgerError(f"The secrets in {self.folder} belong to another series.")
         return secret
+
+
+def _last(rows: dict[int, str], secret: dict[str, Any]) -> int | None:
+    """The last period that was closed, by the ledger or by the folder."""
+    return max({*rows, *(t for t, part in enumerate(secret["periods"]) if "values" in part)}, default=None)
 
 
 def _mac(key: bytes, path: Path, charge: int, period: int) -> str:

@@ -456,6 +456,55 @@ def test_who_asks_to_be_forgotten_stays_counted_and_is_not_found_again(
     assert list(iso.load_release(tmp_path / "out").columns["value"]) == [1, 2, 1, 2, 1, 3]
 
 
+@pytest.mark.parametrize("harm", ["older", "lost"])
+def test_to_forget_a_unit_does_not_accept_an_older_register(tmp_path: Path, harm: str) -> None:
+    office = Office(tmp_path, series())
+    office.close(table(("a", "first dose")), "week 1")
+    (file,) = office.secrets.glob("register-*")
+    before = file.read_bytes()
+    office.close(table(("b", "first dose")), "week 2")
+    (file,) = office.secrets.glob("register-*")
+    if harm == "older":
+        file.write_bytes(before)
+    else:
+        file.unlink()
+    for step in (
+        lambda: office.described.erase("a", ledger=office.ledger, secrets=office.secrets),
+        lambda: office.close(table(), "week 3"),
+    ):
+        with pytest.raises(LedgerError, match="could shrink"):
+            step()
+
+
+def test_to_forget_a_unit_leaves_no_file_that_knows_it(tmp_path: Path) -> None:
+    """Of a close that was killed, too."""
+    office = Office(tmp_path, series())
+    described, where = office.described, {"ledger": office.ledger, "secrets": office.secrets}
+    described.erase("a", **where)  # before the first period there is nothing
+    office.close(table(("a", "first dose")), "week 1")
+    (file,) = office.secrets.glob("register-*")
+    (office.secrets / "register-2-killed.parquet").write_bytes(file.read_bytes())
+    with pytest.raises(IsotoneError, match="Nobody was forgotten"):
+        described.erase("\ud800", **where)
+    described.erase("a", **where)
+    assert len(list(office.secrets.glob("register-*"))) == 1
+    assert office.close(table(("a", "first dose")), "week 2").columns["value"] == (0, 1, 0, 2)
+
+
+def test_a_period_that_is_closed_is_shown_again_without_its_data(
+    place: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = place(FIRST)
+    isotone("series", "open", spec)
+    isotone("series", "close", spec, "--period", "week 1")
+    (tmp_path / "rows.csv").unlink()
+    again = json.loads(isotone("series", "close", spec, "--period", "week 1", "--json"))
+    assert (again["new"], again["columns"]["value"]) == (False, [1, 2])
+    assert "no file" in isotone("series", "close", spec, "--period", "week 2", fails=True)
+    place(SECOND)
+    isotone("series", "close", spec, "--period", "week 2")
+
+
 def test_contents_never_raise(tmp_path: Path) -> None:
     """Numbers, nulls, nothing and other types in every column that may hold them."""
     described = series(by={"region": ["north"]}, record="case", unit=iso.Unit("id", contributions=2))
