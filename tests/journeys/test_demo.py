@@ -1,6 +1,7 @@
 """``isotone demo``: the way from data to a verified release, on data that ships with the package."""
 
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -47,3 +48,21 @@ def test_the_version_is_printed():
 def test_a_flag_is_shown_as_a_flag():
     for words in (["release", "--help"], ["--help"], ["ledger", "--help"]):
         assert "<bool>" not in CliRunner().invoke(app, words).output
+
+
+def test_the_demo_says_at_once_that_the_desk_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "isotone.desk.server", None)
+    done = CliRunner().invoke(app, ["demo", "--serve"])
+    assert "The desk needs more libraries" in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plans_side_by_side_show_errors_as_errors(tmp_path, monkeypatch):
+    write_example(tmp_path)
+    done = CliRunner().invoke(
+        app, ["plan", str(tmp_path / "spec.toml"), "--epsilon", "0.5,1", "--guess", "1000"]
+    )
+    rows = [line for line in done.output.splitlines() if "PosetMechanism" in line]
+    assert [line.count("± ") for line in rows] == [1, 1]
+    assert [line.count("%") for line in rows] == [1, 1]  # the error as a share of the guess

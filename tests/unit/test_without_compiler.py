@@ -100,3 +100,10 @@ def test_verify_says_that_it_cannot_look_and_not_that_a_release_is_wrong(
     monkeypatch.setattr("isotone.release.kinds.curve.kind.CurveKind.faults", faults)
     with pytest.raises(MissingExtraError):
         iso.verify(tmp_path / "out")
+
+
+def test_a_table_of_counts_that_are_large_is_planned(without: None) -> None:
+    """The plan of what a release without a compiler can do needs none either."""
+    described = iso.Table("county", ["A", "B", "C"], upper=1000, unit="person")
+    assert described.plan(epsilon=1).best is not None
+    assert "within ±" in str(described.plan(epsilon=1))

@@ -48,7 +48,10 @@ def demo(
 ) -> None:
     """Plan, release, report and verify a survey that is made up, in a temporary folder. Nothing of yours is read."""
     from isotone.cli import app
+    from isotone.cli.release import require_desk
 
+    if serve:
+        require_desk()  # before anything is shown
     folder = Path(tempfile.mkdtemp(prefix="isotone-demo-"))
     write_example(folder)
     out.print(

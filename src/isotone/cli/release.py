@@ -33,6 +33,7 @@ __all__ = [
     "release",
     "release_table",
     "report",
+    "require_desk",
     "schema",
     "serve",
     "sign",
@@ -232,6 +233,8 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _cell(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
+    if name.endswith("of the time"):
+        return f"± {value:,.4g}"
     return f"{value:.2%}" if " of " in name else f"{value:,.4g}"
 
 
@@ -289,11 +292,16 @@ def release_table(made: Any) -> Table:
         words = name in ("label", "element", "category", "group")
         table.add_column(name, justify="left" if words else "right")
     rows = list(zip(*shown.values(), strict=True))
-    for row in rows[:40]:
+    for row in rows[:_MOST_ROWS]:
         table.add_row(*(Text(printable(written(value))) for value in row))
-    if len(rows) > 40:
-        table.caption = f"the first 40 of {len(rows)} rows; all are in release.csv"
+    if len(rows) > _MOST_ROWS:
+        table.caption = f"the first {_MOST_ROWS} of {len(rows)} rows; all are in release.csv"
+        table.caption_justify = "left"
+        table.min_width = len(table.caption) + 2
     return table
+
+
+_MOST_ROWS = 40
 
 
 def verify(
@@ -449,6 +457,16 @@ def sign(
 # The command that starts the desk in the browser.
 
 
+def require_desk() -> None:
+    """Refuse if a library of the desk is not installed."""
+    try:
+        import isotone.desk.server  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"The desk needs more libraries ({error.name} is missing): {install('desk')}"
+        ) from None
+
+
 def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of this machine; 0 for any.")] = 8765,
     root: Annotated[
@@ -466,10 +484,7 @@ def serve(
 
     Prints the address to open, which works once.
     """
-    try:
-        from isotone.desk.server import serve as run
-    except ImportError as error:
-        raise InputError(
-            f"The desk needs more libraries ({error.name} is missing): {install('desk')}"
-        ) from None
+    require_desk()
+    from isotone.desk.server import serve as run
+
     run(port, root, browser=not no_browser, allow_check=allow_check, read_only=read_only)

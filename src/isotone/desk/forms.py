@@ -7,17 +7,18 @@ what does not fit, in the words of the command line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any, get_args
 
 from isotone.privacy.checks import did_you_mean
+from isotone.reading.sources import uncut
 from isotone.release.description import ColumnName
 from isotone.release.spec import sections
 
-__all__ = ["Entry", "entry_of", "form_of", "require_columns"]
+__all__ = ["Entry", "cut_in_words", "entry_of", "form_of", "require_columns"]
 
 _WORDS = {True: "yes", False: "no"}
 _LABELS = {
@@ -32,7 +33,7 @@ _LABELS = {
     ("data", "columns"): "Columns that are not called like the question",
     ("data", "on_violation"): "A record that breaks the order",
     ("data", "on_conflict"): "A record with several options of a choice",
-    ("privacy", "unit"): "What one of those protected is called",
+    ("privacy", "unit"): "Who is protected, in one word",
     ("privacy", "neighbours"): "What is compared",
     ("table", "category"): "The column of the categories",
     ("table", "categories"): "The public list of the categories, one on each line",
@@ -182,7 +183,7 @@ def form_of(section: str) -> dict[str, Entry]:
         name: Entry(
             section,
             name,
-            said.get("description", ""),
+            said.get("description", "").replace("`", ""),  # which marks a name for pages that are typeset
             name in needed,
             said.get("default"),
             tuple(_kinds(said, known)),
@@ -205,10 +206,18 @@ def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[s
     columns = list(known)
     listed = ", ".join(columns[:30]) + (", …" if len(columns) > 30 else "")
     return [
-        f"The data has no column {name!r}{did_you_mean(name, columns) or '.'} Its columns are: {listed}."
+        f"The data has no column {name!r}{did_you_mean(name, columns) or '.'} Its columns are: {listed}.{cut_in_words(columns)}"
         for name in dict.fromkeys(named)
         if name not in columns
     ]
+
+
+def cut_in_words(columns: Sequence[str]) -> str:
+    """What to do where the separator of a CSV seems to be another one."""
+    mark = {"\t": "a tabulator"}.get(uncut(columns), repr(uncut(columns)))
+    return (
+        f" If {mark} stands between names, say so under 'How the file is written'." if uncut(columns) else ""
+    )
 
 
 def _kinds(said: Mapping[str, Any], known: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -143,13 +143,15 @@ def screen(
             return _worked(request, draft, desk, step, work, values)
     said = said_of(request)
     known = values()
-    kept = {**known, **draft.typed.get(step, {}), **said.form}
-    problems = list(said.problems)
+    # what was kept while one typed, and what was taken over, are newer than what a form said before: Back shows them
+    kept = {**said.form, **known, **draft.typed.get(step, {})}
+    mended = step not in draft.typed
+    problems = [] if mended else list(said.problems)
     shown: dict[str, Any] = {
         "draft": draft,
         "step": step,
         "form": kept,
-        "unnamed": said.unnamed,
+        "unnamed": () if mended else said.unnamed,
         "mark": _mark(known),
     }
     shown["unfinished"] = any(kept.get(name, value) != value for name, value in known.items())

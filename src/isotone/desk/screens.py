@@ -18,13 +18,13 @@ from isotone.desk.desk import Desk, Said
 from isotone.desk.drafts import Draft, import_draft, new_draft, open_draft
 from isotone.desk.figures import account, budget_bar, odds, read_guesses
 from isotone.desk.folder import CSV, DATA, DRAFT, FORMS, PathError, UnnamedError
-from isotone.desk.forms import Entry, form_of, require_columns
+from isotone.desk.forms import Entry, cut_in_words, form_of, require_columns
 from isotone.desk.jobs import release_at
 from isotone.desk.pages import back, desk_of, draft_of, fields, go, page, piece, said_of, screen, writable
 from isotone.desk.sheets import all_sheets, sheet_for, sheet_named, sheet_of
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
-from isotone.privacy.guarantee import NEIGHBOURS
+from isotone.privacy.guarantee import NEIGHBOURS, exact
 from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -202,7 +202,12 @@ def _look_at(draft: Draft, desk: Desk, typed: Mapping[str, str]) -> dict[str, An
     }
     header = True if typed.get("data.header") == "yes" else None
     tried = replace(draft, entries={"data": {**said, "path": path, "header": header}})
-    return {"columns": tried.columns(desk.root), "is_csv": Path(path).suffix.lower() in CSV}
+    columns = tried.columns(desk.root)
+    return {
+        "columns": columns,
+        "cut": cut_in_words(columns or ()),
+        "is_csv": Path(path).suffix.lower() in CSV,
+    }
 
 
 # The third screen describes what is released. Its form follows from the model.
@@ -349,7 +354,14 @@ def _guesses(form: Mapping[str, str], desk: Desk) -> dict[str, int]:
 
 def _nothing(draft: Draft) -> dict[str, Any]:
     guesses = "\n".join(f"{name} {value}" for name, value in draft.guesses.items())
-    return {"found": None, "risk": [], "privacy": draft.section("privacy"), "guesses": guesses}
+    guessable = sheet_of(draft).guessable
+    return {
+        "found": None,
+        "risk": [],
+        "privacy": draft.section("privacy"),
+        "guesses": guesses,
+        "guessable": guessable,
+    }
 
 
 def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
@@ -390,6 +402,11 @@ def budget(request: Request) -> Response:
         spec = draft.spec(desk.root)
         if form.get("stay"):
             return None
+        spent = exact(privacy.get("rho") or privacy.get("epsilon", "0"))
+        if total and exact(total) < spent:
+            raise FormError(
+                f"This release alone spends {float(spent):g}, which is more than a total of {total}."
+            )
         if "total" in form and not total and not _ledger(spec, desk).exists():
             raise FormError(
                 "This ledger is not there yet. Give its total: it is fixed for good by the first charge."

@@ -58,6 +58,8 @@ class Sheet:
     """Entries of ``data`` that belong to it."""
     previews: ClassVar[bool] = False
     """Whether the report can be shown before a release."""
+    guessable: ClassVar[bool] = False
+    """Whether guessed counts change a picture."""
     has_order: ClassVar[bool] = False
     """Whether an order is described, which an outline shows and a questionnaire gives."""
     question: ClassVar[str] = "What is released?"
@@ -188,6 +190,7 @@ class CountsSheet(Sheet):
     about: str = "How many say yes to each question of a questionnaire, or have each item of a list or of a hierarchy; by region, sex and the like."
     has_order: ClassVar[bool] = True
     previews: ClassVar[bool] = True
+    guessable: ClassVar[bool] = True
     question: ClassVar[str] = "Which questions, and which depend on which?"
     first: ClassVar[tuple[str, ...]] = ("by", "margins")
     left: ClassVar[tuple[str, ...]] = _SHAPE
@@ -396,6 +399,7 @@ class TableSheet(Sheet):
     name: str = "A table"
     about: str = "How many there are in each of many categories, such as regions."
     previews: ClassVar[bool] = True
+    guessable: ClassVar[bool] = True
     question: ClassVar[str] = "Which categories?"
     first: ClassVar[tuple[str, ...]] = ("category", "categories", "upper")
     needed: ClassVar[tuple[str, ...]] = ("categories",)

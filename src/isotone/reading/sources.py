@@ -46,6 +46,7 @@ __all__ = [
     "expand",
     "no_column",
     "open_source",
+    "uncut",
 ]
 
 Frame = nw.LazyFrame[Any]
@@ -63,6 +64,15 @@ class SourceError(IsotoneError):
     """A data source is missing or cannot be read."""
 
 
+def uncut(names: Sequence[str]) -> str:
+    """The separator that a header line of one name seems to have, or nothing.
+
+    >>> uncut(["person;age"]), uncut(["person"])
+    (';', '')
+    """
+    return next((mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]), "")
+
+
 def no_column(name: str, where: str = "The data", known: Iterable[str] | None = None) -> InputError:
     """The error for a missing column.
 
@@ -74,8 +84,14 @@ def no_column(name: str, where: str = "The data", known: Iterable[str] | None = 
         names = list(known)
         more = "" if len(names) <= _MOST_NAMES else f", … ({len(names)} in all)"
         listed = ", ".join(repr(other) for other in names[:_MOST_NAMES])
+        mark = uncut(names)
+        cut = (
+            f" If {mark!r} stands between names, write separator = {json.dumps(mark)} in [data]."
+            if mark
+            else ""
+        )
         return InputError(
-            f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}."
+            f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}.{cut}"
         )
     return InputError(
         f"{where} has no column {name!r}. Names are compared letter by letter, and separator and encoding are the stated ones. Which "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -87,6 +88,10 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
         lines.append(
             f"{column}: {odd:,} values are not numbers and {missing:,} are missing ({effect}){shown}"
         )
+        if re.search(r"'-?\d+,\d+'", shown):
+            lines.append(
+                f"{column}: a number has a decimal point, not a comma. Write the file again with points"
+            )
     return lines
 
 
@@ -244,6 +249,9 @@ def _first_lines(source: DataFile, *, wrong: bool) -> list[str]:
         encoding = "utf-16" if mark else source.encoding
         text = raw.decode(encoding, errors="replace").removeprefix("\ufeff")
         first = (text.splitlines() or [""])[0]
+        if not first.strip():
+            lines.append(f"{name}: the first line is empty")
+            continue
         separator = separator_of(first)
         names = next(csv.reader([first], delimiter=separator), [])
         shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
@@ -297,13 +305,19 @@ def _line_endings(file: str, source: DataFile, text: str) -> list[str]:
     name = Path(file).name
     form = replace(source, separator=source.separator or ("\t" if file.lower().endswith(".tsv") else ","))
     layout = layout_of(file, form, ())
-    rows = list(records_of(text.encode(), layout))
+    *rows, last = records_of(f"{text}{layout.newline}{_END}".encode(), layout)
+    opened = [] if last == [_END.encode()] else [last]
+    rows += opened
     width = len(source.columns) or (len(rows[0]) if rows else 0)
     others = {"\n": ("\r",), "\r\n": ("\n", "\r"), "\r": ("\n",)}[layout.newline]
     plain = text.replace(layout.newline, "")
     lines = [
         f"{name}: {sum(len(row) != width for row in rows):,} lines have more or fewer fields than the header"
     ]
+    if opened:
+        lines.append(
+            f"{name}: record {len(rows) - (not source.columns):,} opens a quote that is never closed: all lines after it are part of that record"
+        )
     found = [_ENDING[other] for other in others if other in plain]
     if found:
         lines.append(
@@ -313,6 +327,8 @@ def _line_endings(file: str, source: DataFile, text: str) -> list[str]:
     return lines if any(len(row) != width for row in rows) else lines[1:]
 
 
+_END = "end"
+"""A record behind the last one, which shows whether a quote is still open."""
 _ENDING = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 
 

@@ -53,8 +53,8 @@ def read_order(
 ) -> Poset:
     """The order in a file.
 
-    CSV: one line per relation, with the columns ``lower`` and ``upper`` (an empty upper entry only names an
-    element). Separator and encoding are recognised, and capitals of the names do not matter. JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
+    CSV: one line per relation, with the columns ``lower`` and ``upper``, which may also be called just that (an empty upper entry
+    only names an element). Separator and encoding are recognised, and capitals of the names do not matter. JSON or TOML: a table ``name = parent`` or ``name = [parents]``.
 
     What excludes each other stands in a column ``choice`` of a CSV file: on the line of a relation "exclusive" or
     "partition", with a name after it if there are several groups below the upper element ("exclusive diet"). In
@@ -64,6 +64,8 @@ def read_order(
     if choice is not None and (children is not None or path.suffix.lower() != ".csv"):
         raise SpecError("A column of choices is for CSV files, and children= stands in its place: give one.")
     if path.suffix.lower() == ".csv":
+        if (lower, upper) == _USUAL:
+            lower, upper = _usual_columns(path)
         columns = [lower, upper, *([choice] if choice else [])]
         rows = _rows(path, columns, _WHICH)
         elements = dict.fromkeys(row[key] for row in rows for key in (lower, upper) if row[key])
@@ -133,8 +135,18 @@ def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
 
 _WHICH = (
     "Say which column implies which: --lower NAME --upper NAME on the command line, lower and upper in [order] of a spec. "
-    "A yes to lower implies a yes to upper."
+    "A yes to lower implies a yes to upper. If these are names of elements, the file has no header line: write child,parent above them."
 )
+_USUAL = ("child", "parent")
+
+
+def _usual_columns(path: Path) -> tuple[str, str]:
+    """What the columns of relations are called where nobody says it: child and parent, or lower and upper."""
+    try:
+        names = {name.lower() for name in public_rows(path)[0]}
+    except InputError as error:
+        raise SpecError(str(error)) from None
+    return ("lower", "upper") if {"lower", "upper"} <= names and not {*_USUAL} <= names else _USUAL
 
 
 def _rows(path: Path, columns: list[str], repair: str = "") -> list[dict[str, str]]:

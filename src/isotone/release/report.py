@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 from html import escape
@@ -353,7 +354,24 @@ def rules_in_words(release: Release) -> list[str]:
 
 
 def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    text = str(value)
+    return _decimal(text) if _RATIO.fullmatch(text) else text
+
+
+_RATIO = re.compile("-?[0-9]{1,30}/[1-9][0-9]{0,29}")
+
+
+def _decimal(ratio: str) -> str:
+    """A ratio as people write it, where that is exact.
+
+    >>> _decimal("93/250"), _decimal("1/3")
+    ('0.372', '1/3')
+    """
+    exact = Fraction(ratio)
+    text = f"{float(exact):.12g}"
+    return text if Fraction(text) == exact else ratio
 
 
 def _verify(release: Release) -> str:

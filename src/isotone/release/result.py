@@ -284,7 +284,7 @@ _MOST_ROWS = 40
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release(Questions):
     """What a steward publishes.
 
@@ -444,6 +444,8 @@ class Release(Questions):
         }
         body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows[:_MOST_ROWS])], words)
         return "\n".join([self.title, *body, *self._left(len(rows))])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from isotone.release.kinds import kind_named

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -651,8 +651,24 @@ def _explain(error: ValidationError) -> list[str]:
             said, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
             public = isinstance(given, (str, int, float)) and where[-1:] != ["connection"]
             shown = f" (it is {given!r})" if public and not said else ""
-            lines[f"  {key}: {reason}{shown}"] = None
+            lines[f"  {key}: {_WRITTEN.get(problem['type'], reason)}{shown}{_in_a_file(where)}"] = None
     return list(lines)
+
+
+_LIST = 'a list stands in square brackets, such as [0, 1] or ["a", "b"]'
+_WRITTEN = {
+    "list_type": _LIST,
+    "tuple_type": _LIST,
+    "dict_type": 'a table stands in braces, such as { name = "value" }',
+}
+"""How TOML writes what a type asks for, by the type of the error."""
+
+
+def _in_a_file(where: Sequence[str]) -> str:
+    """The entry that takes a file instead, if there is one."""
+    section = sections().get(where[0]) if len(where) == 2 else None
+    name = f"{where[-1]}_file" if where else ""
+    return f"; a file goes into {name}" if section is not None and name in section.model_fields else ""
 
 
 def _is_alternative(part: int | str) -> bool:

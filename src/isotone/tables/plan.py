@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -213,12 +214,12 @@ def plan(
             else _simulated(name, mechanism, Fraction(0), table, len(z), runs, np.random.default_rng(seed))
         )
         found = [own, *(row for row in found if row.name != name)]
-    curve = trade_off(z, unit.per_step(largest_pure(guarantee)))
     wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
     points = scale(len(z) - 1, unit.per_step(largest_pure(guarantee)), number)
     return TablePlan(
-        tuple(found), curve, number, len(z) - 1, guarantee, runs, unit.contributions, once, wide, points
-    )
+        tuple(found), z, unit.per_step(largest_pure(guarantee)), number, len(z) - 1, guarantee, runs,
+        unit.contributions, once, wide, points,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -389,7 +390,10 @@ class TablePlan(Plan[TableRow]):
     Printed it is a table, in a terminal as in a notebook; ``best`` is ready to release.
     """
 
-    trade_off: TradeOff
+    shape: NDArray[np.float64]
+    """The distribution that was guessed, or is public."""
+    step: Fraction
+    """The ε on every step of a count."""
     size: int
     upper: int
     guarantee: Guarantee
@@ -400,6 +404,11 @@ class TablePlan(Plan[TableRow]):
     """What the first mechanism does on other shapes. None for a public prior, which is no guess."""
     scale: tuple[ScalePoint, ...] = ()
     """Both errors along the scale from counts to distribution, expected without data and without a guess."""
+
+    @cached_property
+    def trade_off(self) -> TradeOff:
+        """Count error against distribution error for this shape, found when it is asked for."""
+        return trade_off(self.shape, self.step)
 
     @property
     def epsilon(self) -> Fraction:

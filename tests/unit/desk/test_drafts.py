@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, draft, write_answers
@@ -140,3 +142,37 @@ def test_the_words_below_a_diagram_follow_its_direction():
     )
     for picture in (low, wide, flat):
         assert ("above it" in picture) != ("to its left" in picture)
+
+
+def test_back_shows_what_was_typed_last_and_no_problem_that_is_mended(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    refused = client.send(f"{here}/what", {"csrf": client.keys.form, "outline": "a\n  a"}).headers["location"]
+    assert client.post(f"{here}/what/keep", outline="hyp\n  twi").status == 200
+    page = client.get(refused)
+    assert page.problems
+    assert "hyp\n  twi</textarea>" in page.text
+    assert client.post(f"{here}/what", **PAGES["what"]).status == 303
+    page = client.get(refused)
+    assert not page.problems
+    assert "a\n  a</textarea>" not in page.text
+
+
+def test_a_total_that_cannot_pay_this_release_is_refused(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    page = client.post(f"{here}/budget", **{**PAGES["budget"], "total": "0.001"})
+    assert "This release alone spends 1, which is more than a total of 0.001." in page.problems
+
+
+def test_a_header_that_is_cut_at_the_wrong_separator_is_told(tmp_path):
+    write_answers(tmp_path)
+    (tmp_path / "answers.csv").write_text("person;hyp\n1;1\n")
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    words = "If ';' stands between names, say so under 'How the file is written'."
+    assert words in html.unescape(client.post(f"{here}/data/look", **PAGES["data"]).text)
+    assert words in html.unescape(client.post(f"{here}/data", **PAGES["data"]).problems)

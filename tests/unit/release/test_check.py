@@ -163,3 +163,25 @@ def test_a_file_written_as_stated_needs_no_advice(tmp_path):
     found = load_spec(tmp_path / "spec.toml").check()
     assert found.error is None
     assert "write in [data]" not in str(found)
+
+
+def test_a_quote_that_is_never_closed_is_told_with_its_record(told):
+    said = 'hyp,twice,meds\n1,0,0\n1,1,"0\n1,0,0\n'
+    assert "data.csv: record 2 opens a quote that is never closed" in told(
+        said.encode(), COUNTS, name="data.csv"
+    )
+    for closed in (said.replace('"0', '"0"'), said.replace('"0', "0"), said.replace('"0', '0"')):
+        assert "never closed" not in told(closed.encode(), COUNTS, name="data.csv")
+
+
+def test_an_empty_file_is_called_empty(told):
+    text = told(b"", COUNTS, name="data.csv")
+    assert "the first line is empty" in text
+    assert "header = true" not in text
+
+
+def test_a_decimal_comma_is_named(told):
+    section = '[curve]\nx = "age"\ny = "share"\nbounds = [0, 90]\ny_range = [0, 1]\n' + PRIVACY
+    text = told(b"age;share\n20;0,5\n30;0,25\n", section, 'separator = ";"', name="data.csv")
+    assert "share: a number has a decimal point, not a comma" in text
+    assert "age: a number" not in text

@@ -326,3 +326,30 @@ def test_a_spec_that_cannot_be_used_says_what_to_do(tmp_path, text, message):
         spec(tmp_path, text)
     with pytest.raises(SpecError, match=r"is a folder.*spec\.toml"):
         load_spec(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (
+            '[table]\ncategory = "c"\nupper = 5\ncategories = "list.csv"',
+            r"square brackets.*a file goes into categories_file",
+        ),
+        ('[curve]\nx = "a"\ny = "b"\nbounds = "18-90"', r"square brackets, such as \[0, 1\]"),
+    ],
+)
+def test_a_text_in_the_place_of_a_list_is_told_how_lists_are_written(tmp_path, entry, words):
+    (tmp_path / "spec.toml").write_text(
+        f'[data]\npath = "a.csv"\n[privacy]\nepsilon = "1"\nledger = "a.ledger"\n[output]\nfolder = "out"\n'
+        f"{entry}\n"
+    )
+    with pytest.raises(SpecError, match=words):
+        load_spec(tmp_path / "spec.toml")
+
+
+def test_relations_in_columns_lower_and_upper_need_no_names(tmp_path):
+    (tmp_path / "order.csv").write_text("Lower;Upper\ntwice;hyp\n")
+    assert read_order(tmp_path / "order.csv").covers == (("twice", "hyp"),)
+    (tmp_path / "bare.csv").write_text("twice,hyp\nmeds,hyp\n")
+    with pytest.raises(SpecError, match="no header line: write child,parent above them"):
+        read_order(tmp_path / "bare.csv")

@@ -33,6 +33,7 @@ if (accuracy) {
     const found = await answer.json();
     const shown = document.getElementById("answer");
     if (found.problems.length) { shown.textContent = found.problems.join(" "); return; }
+    document.getElementById("problems")?.remove();
     const other = accuracy.elements[last === "budget" ? "amount" : "error"];
     if (other && other !== document.activeElement) other.value = last === "budget" ? found.amount : found.error;
     shown.innerHTML = found.answer;
