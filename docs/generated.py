@@ -20,6 +20,7 @@ _SECTION_NOTES = {
     "table": "One count for each category of a public list.",
     "curve": "y as a monotone function of x, or of two columns.",
     "distribution": "How a number is distributed, in each of some public groups.",
+    "survival": "How long it takes until an event, with censored times ([how to](../how-to/survival.md)).",
     "output": "Where the release goes.",
 }
 
@@ -59,7 +60,7 @@ def spec_page() -> str:
         "# The spec",
         "",
         "One TOML file describes a release: `isotone plan`, `release`, `check` and `audit` read it. It has the sections",
-        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[table]`, `[curve]` and `[distribution]`; `[series]` stands beside `[order]`. Relative",
+        "`[data]`, `[privacy]` and `[output]`, and exactly one of `[order]`, `[table]`, `[curve]`, `[distribution]` and `[survival]`; `[series]` stands beside `[order]`. Relative",
         "paths start at the file's own folder. An entry that is unknown, missing or of the wrong type is refused with its name.",
         "",
         "!!! warning",

@@ -21,6 +21,7 @@ from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
 from isotone.release.kinds.distribution.description import Distribution as Distribution
 from isotone.release.kinds.series.description import Series as Series
+from isotone.release.kinds.survival.description import Survival as Survival
 from isotone.release.kinds.table.description import Table as Table
 from isotone.release.result import Release as Release
 from isotone.release.result import combine as combine

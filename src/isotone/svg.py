@@ -381,8 +381,12 @@ def curves(
     lines: Sequence[tuple[str, Sequence[float], Sequence[float], tuple[Sequence[float], ...] | None]],
     y_range: tuple[float, float],
     labels: tuple[str, str],
+    rows: tuple[Sequence[float], Sequence[tuple[str, Sequence[str]]]] = ((), ()),
 ) -> str:
-    """Several lines with their names and bands, each thinner and lighter than the one before."""
+    """Several lines with their names and bands, each thinner and lighter than the one before.
+
+    ``rows`` are words below places of the axis, in named rows.
+    """
     across = Axis(
         *limits(min(xs[0] for _, xs, _, _ in lines), max(xs[-1] for _, xs, _, _ in lines)),
         78.0,
@@ -390,6 +394,15 @@ def curves(
     )
     up = Axis(*limits(*y_range), _HEIGHT - _BOTTOM, _TOP)
     parts = [*beside(up, across, labels[1]), *below(across, up.start, up.end, labels[0])]
+    marks, words = rows
+    for place, (name, row) in enumerate(words):
+        y = _HEIGHT + 12 + 18 * place
+        parts.append(text(4, y, shortened(name, 56 / SMALL), SMALL))
+        parts += [
+            text(across.at(mark), y, said, SMALL, text_anchor="middle")
+            for mark, said in zip(marks, row, strict=True)
+        ]
+    height = _HEIGHT + (18 * len(words) + 4 if words else 0)
     x = _CHART_WIDTH - _RIGHT - 40 - SMALL * max(text_width(name) for name, *_ in lines)
     for place, (name, xs, ys, band) in enumerate(lines):
         width, opacity = 3.4 - 0.7 * place, 1.0 - 0.22 * place
@@ -400,9 +413,11 @@ def curves(
         parts.append(
             polyline([(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)], width, MARK, opacity)
         )
+        if not name:
+            continue
         y = up.start - 16 - 20 * place
         parts += [polyline([(x, y), (x + 24, y)], width, MARK, opacity), text(x + 32, y + 5, name, SMALL)]
-    return picture(parts, _CHART_WIDTH, _HEIGHT, f"{labels[1]} by {labels[0]}", _STRETCH)
+    return picture(parts, _CHART_WIDTH, height, f"{labels[1]} by {labels[0]}", _STRETCH)
 
 
 def heat_map(

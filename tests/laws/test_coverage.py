@@ -62,6 +62,8 @@ TESTED: dict[str, str] = {
     "require_known": "tests/unit/counts/test_law.py::test_a_confidence_that_no_draw_can_show_is_refused",
     "band_for_records": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_records_holds_as_often_as_stated",
     "band_for_population": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_population_holds_as_often_as_stated",
+    "band_for_survival": "tests/unit/distribution/test_survival.py::test_the_band_holds_for_both_estimators_as_often_as_stated",
+    "measured": "tests/unit/distribution/test_survival.py::test_figures_of_a_release_lie_around_those_of_the_records",
     "checked": "tests/unit/distribution/test_line_bands.py::test_a_confidence_that_draws_cannot_tell_is_refused",
     "epsilon_for": "tests/unit/counts/test_plan.py",
     "rho_for": "tests/unit/counts/test_plan.py",

@@ -111,6 +111,18 @@ def test_two_statuses_cost_no_more_than_one(neighbours) -> None:
 
 
 @pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
+def test_a_cell_beyond_the_line_costs_nothing_and_is_always_a_bin(neighbours, contributions) -> None:
+    """Survival: three cells of time, with events and censored times, of which the last is beyond the horizon."""
+    lines = [np.array(line) for line in [(0, 0, 0, 0, 0, 0), (12, 0, 0, 3, 1, 2), (1, 9, 0, 0, 30, 1)]]
+    with tiny():
+        mechanism = made(neighbours, contributions, epsilon=1, cells=3, statuses=2, apart=1)
+        lines = lines if contributions == 1 else lines[1:2]
+        assert 0.6 < worst(mechanism, shape=(2, 3), lines=lines) <= 1 + 1e-9
+        bins = paths(mechanism, lines[0].reshape(2, 3), RANGES[0]).keys()
+    assert bins == {(0, 2, 3), (0, 1, 2, 3)}
+
+
+@pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
 def test_groups_share_one_price_whatever_their_public_rules_decide(kind, neighbours, contributions) -> None:
     """A unit has records in two groups. One may be halved and the other not: all of these are looked at."""
@@ -223,6 +235,17 @@ def test_steps_that_are_too_small_and_scales_that_are_lose_more(monkeypatch) -> 
     assert deepest(big, depth=40) > 12
 
 
+def test_only_bins_that_halving_gives_are_possible() -> None:
+    """Those of draws are, with a cell apart or without; a bin that is no node is not."""
+    partition, line = Partition(Fraction(2)), np.zeros(101, np.int64)
+    for apart in (0, 1):
+        edges = partition.edges(line, ExactDraws(), apart)
+        assert partition.could_give(edges, apart)
+        assert not partition.could_give(np.array([0, 7, 101]), apart)
+        assert not partition.could_give(edges[edges != edges[1 - 2 * apart - 1]], apart)
+    assert not partition.could_give(edges[edges != 100], 1)
+
+
 def test_constants_and_steps_are_rounded_to_the_safe_side() -> None:
     assert 1 + sum(Fraction(1, 2**i - 1) for i in range(1, 60)) + Fraction(1, 2**58) < LOSS
     assert SPAN == LOSS + 1
@@ -318,8 +341,8 @@ def taken_away(patch: pytest.MonkeyPatch, name: str) -> DistributionMechanism:
     plain_edges, plain_pure = Partition.edges, Partition.pure.__func__  # type: ignore[attr-defined]
     if name == "empty nodes stop":
 
-        def stop(self: Partition, cells: Any, draws: Any) -> Any:
-            return plain_edges(self, cells, draws) if cells.sum() else np.array([0, cells.size])
+        def stop(self: Partition, cells: Any, draws: Any, apart: int) -> Any:
+            return plain_edges(self, cells, draws, apart) if cells.sum() else np.array([0, cells.size])
 
         patch.setattr(Partition, "edges", stop)
     elif name == "factor left out":

@@ -56,4 +56,5 @@ def functions(package: str) -> list[Callable[..., Any]]:
 
 def _modules(package: str) -> list[str]:
     root = import_module(package)
-    return [package, *(module.name for module in pkgutil.walk_packages(root.__path__, package + "."))]
+    paths = getattr(root, "__path__", ())  # none where a package is one file
+    return [package, *(module.name for module in pkgutil.walk_packages(paths, package + "."))]

@@ -15,7 +15,7 @@ import typer
 from isotone import __version__
 from isotone.cli.console import Command, Group, errors
 from isotone.cli.demo import demo
-from isotone.cli.inference import change, combine, quantile, share
+from isotone.cli.inference import change, combine, quantile, share, survival
 from isotone.cli.ledgers import ledger_app
 from isotone.cli.orders import order_app
 from isotone.cli.release import (
@@ -68,6 +68,7 @@ for command in (
     export,
     share,
     quantile,
+    survival,
     change,
     combine,
     keygen,

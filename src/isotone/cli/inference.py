@@ -1,4 +1,4 @@
-"""Commands for readers of a release: share, quantile, change and combine. No private data is needed."""
+"""Commands for readers of a release: share, quantile, survival, change and combine. No private data is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isotone.errors import InputError
 if TYPE_CHECKING:
     from isotone.release import Release
 
-__all__ = ["change", "combine", "quantile", "share"]
+__all__ = ["change", "combine", "quantile", "share", "survival"]
 
 Confidence = Annotated[
     float | None, typer.Option(help="The confidence of the interval; that of the release if left out.")
@@ -128,6 +128,30 @@ def quantile(
     ]
     found += [(f"share up to {x}", release.cdf(x, **asked)) for x in at or ()]
     found += [("Gini coefficient", release.gini(**asked))] if gini else []
+    rows = [{"asked": name, **each.plain()} for name, each in found]
+    _show([name for name, _ in found], rows, as_json=as_json, single=False)
+
+
+def survival(
+    folder: ReleaseFolder,
+    times: Annotated[
+        list[str] | None, typer.Argument(metavar="[TIME…]", help="Public times, 12 for a year of months.")
+    ] = None,
+    confidence: Confidence = None,
+    group: Group = None,
+    as_json: AsJson = False,
+) -> None:
+    """Survival, numbers at risk, the median and the restricted mean, with intervals that hold all at once."""
+    from isotone.release import load_release
+
+    release = load_release(folder)
+    asked: dict[str, Any] = {"confidence": confidence, "group": release.group_named(group or ())}
+    found = [(f"survival at {time}", release.survival(time, **asked)) for time in times or ()]
+    found += [(f"at risk after {time}", release.at_risk(time, **asked)) for time in times or ()]
+    found += [
+        ("median", release.quantile(0.5, **asked)),
+        ("restricted mean", release.restricted_mean(**asked)),
+    ]
     rows = [{"asked": name, **each.plain()} for name, each in found]
     _show([name for name, _ in found], rows, as_json=as_json, single=False)
 

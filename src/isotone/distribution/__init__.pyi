@@ -3,5 +3,6 @@ from isotone.distribution.mechanism import DistributionMechanism as Distribution
 from isotone.distribution.mechanism import MeasuredLine as MeasuredLine
 from isotone.distribution.plan import DistributionPlan as DistributionPlan
 from isotone.distribution.plan import plan as plan
+from isotone.distribution.survival import SurvivalFigures as SurvivalFigures
 
 __all__: list[str]

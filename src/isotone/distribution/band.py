@@ -162,9 +162,15 @@ def totals_bounds(
     law: TotalsLaw, totals: Floats, noise: Floats, scale: Floats, outside: float
 ) -> tuple[Floats, Floats] | None:
     """Whole numbers that all totals, which do not fall, are between at once. None where the bounds cross."""
-    reach = law.upper(np.max(np.abs(noise) / scale, axis=1), outside) * (1 + 1e-9) + 1e-9
-    low = np.maximum.accumulate(np.maximum(np.ceil(totals - reach * scale), 0.0))
-    high = np.minimum.accumulate(np.floor(totals + reach * scale)[::-1])[::-1]
+    reach = law.upper(np.max(np.abs(noise) / scale, axis=1), outside)
+    return risen_bounds(totals, reach * scale)
+
+
+def risen_bounds(totals: Floats, away: Floats) -> tuple[Floats, Floats] | None:
+    """Whole numbers that totals which do not fall are between, if noisy ones are so far away. None where the bounds cross."""
+    away = away * (1 + 1e-9) + 1e-9
+    low = np.maximum.accumulate(np.maximum(np.ceil(totals - away), 0.0))
+    high = np.minimum.accumulate(np.floor(totals + away)[::-1])[::-1]
     return None if np.any(low > high) else (low, high)
 
 

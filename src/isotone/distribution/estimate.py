@@ -125,12 +125,16 @@ class _Chain:
 
     def backward(self, law: Floats, moves: Floats, size: int, stream: np.random.Generator) -> Floats:
         """So many paths, drawn from the last bin to the first: their means by bin and path."""
-        places = np.empty((len(law), size), np.int64)
-        to = np.ascontiguousarray(moves.T)
+        places, states = np.empty((len(law), size), np.int64), law.shape[1]
+        to, drawn = np.ascontiguousarray(moves.T), np.asarray(stream.random((len(law), size)))
+        after, which = None, np.zeros(size, np.int64)
         for b in range(len(law) - 1, -1, -1):
-            weight = np.cumsum(law[b] * to[places[b + 1]] if b < len(law) - 1 else law[[b] * size], axis=1)
-            drawn = stream.random(size) * weight[:, -1]
-            places[b] = np.minimum(np.sum(weight < drawn[:, None], axis=1), law.shape[1] - 1)
+            # a row for each state that some path goes to, and all rows one after the other
+            weight = np.cumsum(law[[b]] if after is None else law[b] * to[after], axis=1)
+            weight = weight / weight[:, -1:] + np.arange(len(weight))[:, None]
+            found = np.searchsorted(weight.ravel(), which + drawn[b], side="right") - which * states
+            places[b] = np.minimum(found, states - 1)
+            after, which = np.unique(places[b], return_inverse=True)
         return np.take_along_axis(self.means, places, axis=1)
 
 

@@ -45,13 +45,18 @@ class LineFigures:
             return 1.0, 1.0, 1.0
         if x < self.start[0]:
             return 0.0, 0.0, 0.0
+        whole, touched, part = self.around(x)
+        estimate = self.below[whole] * (1 - part) + self.below[touched] * part
+        return float(estimate), float(self.low[whole]), float(self.high[touched])
+
+    def around(self, x: float) -> tuple[int, int, float]:
+        """How many cells end at ``x`` or before, how many begin before it, and which part of the last of them it has passed."""
         whole = int(np.searchsorted(self.stop, x, side="right"))
         touched = max(int(np.searchsorted(self.start, x, side="left")), whole, 1)
         part = 0.0
         if touched > whole and self.stop[whole] > self.start[whole]:
             part = (x - self.start[whole]) / (self.stop[whole] - self.start[whole])
-        estimate = self.below[whole] * (1 - part) + self.below[touched] * part
-        return float(estimate), float(self.low[whole]), float(self.high[touched])
+        return whole, touched, part
 
     def share_between(self, low: float, high: float) -> Interval:
         """The share of records above ``low`` and up to ``high``."""

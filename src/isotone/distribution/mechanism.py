@@ -81,7 +81,7 @@ class DistributionMechanism:
     """Records by cell of a line, with noise: the line is halved where there are many, and its bins are counted.
 
     ``statuses`` says how many kinds of records there are in a cell, of which each is one. ``groups`` is how many lines there
-    are, of which each record is in one.
+    are, of which each record is in one. So many cells at the end stand ``apart``: each is a bin of its own.
 
     Guarantee: ε-DP or ρ-zCDP, as given, for neighbours that differ in one unit with at most ``contributions`` records in all
     lines together (docs/theory/distribution.md, Theorem 3). The parts of the budget add up to it on every path.
@@ -90,6 +90,7 @@ class DistributionMechanism:
     cells: int
     statuses: int
     groups: int
+    apart: int
     contributions: int
     public_n: int | None
     guarantee: Guarantee
@@ -102,6 +103,7 @@ class DistributionMechanism:
         rho: Number | None = None,
         statuses: int = 1,
         groups: int = 1,
+        apart: int = 0,
         contributions: int = 1,
         public_n: int | None = None,
         neighbours: Neighbours = "add-remove",
@@ -111,6 +113,7 @@ class DistributionMechanism:
             "cells": whole_number(cells, "cells", 1, MOST_CELLS),
             "statuses": whole_number(statuses, "statuses", 1, 2),
             "groups": whole_number(groups, "groups"),
+            "apart": whole_number(apart, "apart", 0, MOST_CELLS),
             "contributions": whole.contributions,
             "public_n": None if public_n is None else whole_number(public_n, "public_n"),
             "guarantee": whole.guarantee(epsilon=epsilon, rho=rho),
@@ -120,6 +123,8 @@ class DistributionMechanism:
                 f"There would be {given['cells'] * given['groups']:,} cells in all groups, and {MOST_CELLS:,} is the limit: ask "
                 "for fewer cells or groups."
             )
+        if given["apart"] >= given["cells"]:
+            raise InputError("apart must be less than the number of cells.")
         if public_n is not None and given["groups"] > 1:
             raise InputError(
                 "public_n is for one group: leave it out, and each group has a noisy number of its own."
@@ -212,7 +217,7 @@ class DistributionMechanism:
         rule = self.rule(number)
         edges = np.arange(self.cells + 1)
         if rule.halves:
-            edges = self.partition(rule.threshold).edges(line.sum(axis=0), draws)
+            edges = self.partition(rule.threshold).edges(line.sum(axis=0), draws, self.apart)
         bins = np.add.reduceat(line, edges[:-1], axis=1)
         tree = rule.tree(edges.size - 1)
         nodes = bins if tree is None else tree.sums(bins)

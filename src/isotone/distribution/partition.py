@@ -68,13 +68,14 @@ class Partition:
         """The least whole number that is at least 1 and at least ``scale·ln 2``."""
         return max(1, -(-self.scale.numerator * log_two(_BITS)[1] // (self.scale.denominator << _BITS)))
 
-    def edges(self, cells: Ints, draws: Draws) -> Ints:
+    def edges(self, cells: Ints, draws: Draws, apart: int = 0) -> Ints:
         """The ends of the bins, from 0 to the number of cells, given how many records each cell has.
 
-        Only nodes of one cell stop without a decision: empty ones do not, as that would tell that they are empty.
+        Only nodes of one cell stop without a decision: empty ones do not, as that would tell that they are empty. So many cells at
+        the end stand ``apart``, each a root of its own.
         """
         before = np.concatenate([[0], np.cumsum(cells, dtype=np.int64)])
-        edges = [np.arange(ROOTS + 1) * cells.size // ROOTS]
+        edges = [_roots(cells.size, apart)]
         low, high = edges[0][:-1], edges[0][1:]
         depth = 0
         while low.size:
@@ -94,10 +95,9 @@ class Partition:
         far = draws.coins(1 / self.scale, np.abs(above)) & (draws.below(np.full(above.size, 2)) == 1)
         return np.where(above >= 0, ~far, far)
 
-    def could_give(self, edges: Ints) -> bool:
+    def could_give(self, edges: Ints, apart: int = 0) -> bool:
         """Whether halving gives these ends of bins: each bin is a node, and so is what it was halved from."""
-        known, cells = set(edges.tolist()), int(edges[-1])
-        roots = (np.arange(ROOTS + 1) * cells // ROOTS).tolist()
+        known, roots = set(edges.tolist()), _roots(int(edges[-1]), apart).tolist()
         waiting = list(pairwise(roots))
         found = set(roots)
         while waiting:
@@ -107,3 +107,9 @@ class Partition:
                 found.add(middle)
                 waiting += [(low, middle), (middle, high)]
         return known == found
+
+
+def _roots(cells: int, apart: int) -> Ints:
+    """The ends of the public parts: even ones, and after them each cell that stands apart."""
+    halved = cells - apart
+    return np.concatenate([np.arange(ROOTS + 1) * halved // ROOTS, np.arange(halved + 1, cells + 1)])

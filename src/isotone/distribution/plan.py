@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.array_types import Floats
+from isotone.array_types import Floats, Ints
 from isotone.distribution.band import band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
-from isotone.distribution.mechanism import LEAST, DistributionMechanism
+from isotone.distribution.mechanism import LEAST, DistributionMechanism, MeasuredLine
+from isotone.distribution.survival import band_for_survival, kaplan_meier, survival_at, survival_counts
 from isotone.errors import InputError
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
@@ -45,6 +46,14 @@ SHAPES: dict[str, Callable[[Floats], Floats]] = {
     ),
 }
 """Densities over the line from 0 to 1, by the middle of each cell."""
+TIMES: dict[str, Callable[[Floats], Floats]] = {
+    "even risk": lambda x: np.exp(-1.5 * x),
+    "late": lambda x: x * np.exp(-3 * x**2),
+    "early": lambda x: np.exp(-20 * x) + 0.05,
+    "few": lambda x: np.exp(-0.1 * x),
+}
+"""Densities of the time of events. A tenth of the records, and half of them where events are few, last longer than the line."""
+_CENSORED, _BEYOND = 0.3, {"few": 0.5}
 
 
 def _first(x: Floats) -> Any:
@@ -86,11 +95,14 @@ class DistributionPlan(Plan[ShapeRow]):
     def remark(self) -> str:
         """What the numbers are, and whether such a release is of any use."""
         text = "" if self.guessed else _ASK
-        text += (
-            "distance: the largest error of a share at or below a value; quantiles: how many records lie between an estimated quantile and the "
-            "true one, as a share; band: the mean width of the 95 % band for the records."
-        )
         mechanism = self.rows[0].mechanism
+        what = (
+            "share at or below a value" if mechanism.statuses == 1 else "share that lasts longer than a time"
+        )
+        text += (
+            f"distance: the largest error of a {what}; quantiles: how far the share at an estimated quantile is from what it should be; "
+            "band: the mean width of the 95 % band for the records."
+        )
         each = self.n / mechanism.groups
         if each * mechanism.strength < LEAST:
             text += (
@@ -118,36 +130,52 @@ def plan(
     The simulation is seeded, so the same question has the same answer.
     """
     records = whole_number(n, "the number of records", 1, _MOST_RECORDS)
-    rows = tuple(_row(name, mechanism, records, repetitions) for name in SHAPES)
+    shapes = SHAPES if mechanism.statuses == 1 else TIMES
+    rows = tuple(_row(name, mechanism, records, repetitions) for name in shapes)
     return DistributionPlan(rows, records, guessed)
 
 
 def _row(name: str, mechanism: DistributionMechanism, n: int, repetitions: int) -> ShapeRow:
-    middles = (np.arange(mechanism.cells) + 0.5) / mechanism.cells
-    law = SHAPES[name](middles)
     found: list[tuple[float, float, float]] = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([repetition, n, len(name)])
-        cells = rng.multinomial(max(n // mechanism.groups, 1), law / law.sum())
-        found.append(_errors(mechanism, cells, rng))
+        cells = np.zeros((mechanism.groups, mechanism.statuses, mechanism.cells), np.int64)
+        cells[0] = _drawn(name, mechanism, max(n // mechanism.groups, 1), rng)
+        found.append(_errors(mechanism, cells[0], mechanism.simulate(cells, rng)[0]))
     distance, quantile, width = np.mean(found, axis=0)
     return ShapeRow(name, mechanism, float(distance), float(quantile), float(width))
 
 
-def _errors(
-    mechanism: DistributionMechanism, cells: Any, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    one = np.zeros((mechanism.groups, mechanism.statuses, mechanism.cells), np.int64)
-    one[0, 0] = cells
-    line = mechanism.simulate(one, rng)[0]
-    truth = np.concatenate([[0.0], np.cumsum(cells)]) / cells.sum()
-    estimate = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
-    at = np.clip(np.searchsorted(estimate, QUANTILES - 1e-12), 1, mechanism.cells)
-    missed = np.maximum(np.maximum(truth[at - 1] - QUANTILES, QUANTILES - truth[at]), 0.0)
-    band = band_for_records(mechanism, line, 0.95)
+def _drawn(name: str, mechanism: DistributionMechanism, n: int, rng: np.random.Generator) -> Ints:
+    """Records of a stated shape by status and cell."""
+    size = mechanism.cells - mechanism.apart
+    middles = (np.arange(size) + 0.5) / size
+    if mechanism.statuses == 1:
+        law = SHAPES[name](middles)
+        return rng.multinomial(n, law / law.sum())[None]
+    law = TIMES[name](middles)
+    beyond = _BEYOND.get(name, 0.1)
+    events, censored = (1 - beyond) * (1 - _CENSORED) * law / law.sum(), (1 - beyond) * _CENSORED / size
+    parts = [events, [0.0], np.full(size, censored), [beyond]]
+    return rng.multinomial(n, np.concatenate(parts)).reshape(2, -1)
+
+
+def _errors(mechanism: DistributionMechanism, cells: Ints, line: MeasuredLine) -> tuple[float, float, float]:
+    """Distance, error of quantiles and width of the band, of shares at or below a value or of those that have ended."""
+    if mechanism.statuses == 1:
+        truth = np.concatenate([[0.0], np.cumsum(cells)]) / cells.sum()
+        estimate = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
+        band = band_for_records(mechanism, line, 0.95)
+    else:
+        truth = np.concatenate([[0.0], 1 - kaplan_meier(*cells)[0]])
+        estimate = 1 - survival_at(line.edges, survival_counts(mechanism, line))
+        band = band_for_survival(mechanism, line, 0.95).ended
+    reached = QUANTILES[min(truth[-2], estimate[-2]) >= QUANTILES]
+    at = np.clip(np.searchsorted(estimate, reached - 1e-12), 1, mechanism.cells)
+    missed = np.maximum(np.maximum(truth[at - 1] - reached, reached - truth[at]), 0.0)
     inside = (band.high - band.low)[1:-1]
     width = float(inside.mean()) if inside.size else 1.0
-    return float(np.abs(estimate - truth)[:-1].max()), float(missed.mean()), width
+    return float(np.abs(estimate - truth)[:-1].max()), float(missed.mean()) if missed.size else 0.0, width
 
 
 def least_budget(

@@ -29,6 +29,7 @@ __all__ = [
     "count_cells",
     "count_points",
     "nearest_mark",
+    "read_either",
 ]
 
 
@@ -99,7 +100,7 @@ def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -
         y = ColumnRule(_outcome, source.y, (source.labels, source.y_range, source.y_steps))
         rows = read_numbers(frame, {_X: x, _Y: y}, source.unit_keys())
     else:
-        y = ColumnRule(_answer, source.y, (source.words.yes, source.words.no, source.y_steps))
+        y = ColumnRule(read_either, source.y, (source.words.yes, source.words.no, source.y_steps))
         rows = read_numbers(frame, {_X: x}, {_Y: y, **source.unit_keys()})
     rows = rows.filter(~nw.col(_X).is_null(), ~nw.col(_Y).is_null())
     counted = collect(source.bounded(rows, [_X, _Y], salt).group_by(_X, _Y).agg(nw.len().alias(_COUNT)))
@@ -121,7 +122,8 @@ def _outcome(number: str, _: Any, labels: bool, limits: Interval, steps: int) ->
     return _snap(outcome, limits, steps)
 
 
-def _answer(column: str, dtype: Any, yes: tuple[str, ...], no: tuple[str, ...], steps: int) -> nw.Expr:
+def read_either(column: str, dtype: Any, yes: tuple[str, ...], no: tuple[str, ...], steps: int) -> nw.Expr:
+    """So many steps where a value is a word of the first list, 0 where it is one of the second, and null elsewhere."""
     says_yes, says_no = (is_one_of(column, dtype, words, (*yes, *no)) for words in (yes, no))
     low = nw.when(says_no.fill_null(False)).then(nw.lit(0))
     return nw.when(says_yes.fill_null(False)).then(nw.lit(steps)).otherwise(low)

@@ -17,14 +17,15 @@ from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
 from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, check_contributions
-from isotone.reading.grids import nearest_mark
+from isotone.reading.grids import nearest_mark, read_either
+from isotone.reading.questions import Answers
 from isotone.reading.sources import Frame, collect, open_source
 
 __all__ = ["USUAL_CELLS", "CellLine", "LineSource", "Spacing", "count_line"]
 
 Spacing = Literal["even", "log", "integers", "values"]
 USUAL_CELLS, MOST_VALUES = 1 << 16, 1_000
-_CELL, _COUNT = "isotone_cell", "isotone_count"
+_CELL, _ENDED, _COUNT = "isotone_cell", "isotone_ended", "isotone_count"
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class LineSource(RowsOfUnits):
     """A column of numbers, the public line they are put on, and the public groups of rows if there are any.
 
     Rows without a number are left out, and so are those of no group. Of a unit with more than ``contributions`` rows, in all
-    groups together, that many count, chosen with equal probability.
+    groups together, that many count, chosen with equal probability. With ``event`` rows that say neither are left out as well.
     """
 
     data: Any
@@ -139,6 +140,10 @@ class LineSource(RowsOfUnits):
     groups: Groups | None = None
     unit: UnitKey = None
     contributions: int = 1
+    event: str | None = None
+    """The column that says whether the number is the time of an event, or the time up to which there was none."""
+    words: Answers | None = None
+    """Which words mean an event, and which none. Without them it is 1 or 0."""
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -147,27 +152,49 @@ class LineSource(RowsOfUnits):
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
         groups = [] if self.groups is None else self.groups.columns
-        return open_source(self.data, {"number": [self.column], "group": groups, "unit": self.unit_columns})
+        events = [] if self.event is None else [self.event]
+        role = "event" if self.words is None else "answer"
+        roles = {"number": [self.column], "group": groups, "unit": self.unit_columns}
+        return open_source(self.data, {**roles, role: events} if events else roles)
 
 
 def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> Ints:
-    """Rows by group, status and cell; there is one status.
+    """Rows by group, status and cell. There is one status.
 
-    ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
+    With an event there are two: ended by it, and censored. A number beyond the line is then censored, in a cell of its own
+    after the last. ``frame`` is what ``source.open`` returned. ``salt`` is for tests: a release draws its own.
     """
-    groups = source.groups
+    groups, event = source.groups, source.event
     keys = source.unit_keys() | ({} if groups is None else groups.keys())
-    rows = read_numbers(frame, {_CELL: ColumnRule(_place, source.column, (source.line,))}, keys)
+    if event is not None:
+        words = source.words or _EVENTS
+        keys |= {_ENDED: ColumnRule(read_either, event, (words.yes, words.no, 1))}
+    rows = read_numbers(
+        frame, {_CELL: ColumnRule(_place, source.column, (source.line, event is not None))}, keys
+    )
     rows = rows.filter(~nw.col(_CELL).is_null())
-    names = [_CELL] if groups is None else [GROUP, _CELL]
-    rows = rows if groups is None else groups.placed(rows)
+    names, shape = [_CELL], [1 if groups is None else groups.size, 1, source.line.cells]
+    if event is not None:
+        rows = rows.filter(~nw.col(_ENDED).is_null())
+        inside = nw.when(nw.col(_CELL) < source.line.cells).then(nw.col(_ENDED)).otherwise(nw.lit(0))
+        rows = rows.with_columns(inside.alias(_ENDED))
+        names, shape = [_ENDED, _CELL], [shape[0], 2, shape[2] + 1]
+    if groups is not None:
+        rows, names = groups.placed(rows), [GROUP, *names]
     found = collect(source.bounded(rows, names, salt).group_by(*names).agg(nw.len().alias(_COUNT)))
-    counts = np.zeros((1 if groups is None else groups.size, 1, source.line.cells), np.int64)
-    cell = np.array(found[_CELL], dtype=np.intp)
-    group = 0 if groups is None else np.array(found[GROUP], dtype=np.intp)
-    counts[group, 0, cell] = np.array(found[_COUNT], dtype=np.int64)
+    at = {name: np.array(found[name], dtype=np.intp) for name in names}
+    counts = np.zeros(shape, np.int64)
+    counts[at.get(GROUP, 0), 1 - at[_ENDED] if event is not None else 0, at[_CELL]] = np.array(
+        found[_COUNT], dtype=np.int64
+    )
     return counts
 
 
-def _place(number: str, _: Any, line: CellLine) -> nw.Expr:
-    return line.place(nw.col(number))
+_EVENTS = Answers(("1", "true"), ("0", "false"))
+
+
+def _place(number: str, _: Any, line: CellLine, beyond: bool) -> nw.Expr:
+    value = nw.col(number)
+    if not beyond:
+        return line.place(value)
+    return nw.when(value > float(line.high)).then(nw.lit(line.cells)).otherwise(line.place(value))

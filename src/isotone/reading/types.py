@@ -30,7 +30,7 @@ __all__ = [
 Kind = Literal["boolean", "integer", "float", "decimal", "text", "date", "timestamp", "uuid", "null"]
 """A logical type, whatever an engine calls it. Dictionaries, categories and enumerations are of the type of their values."""
 
-Role = Literal["unit", "answer", "element", "category", "group", "number", "date", "label"]
+Role = Literal["unit", "answer", "element", "category", "group", "number", "date", "label", "event"]
 """What a column is for."""
 
 Roles = Mapping[str, Sequence[str]]
@@ -82,6 +82,10 @@ ROLES: dict[str, tuple[tuple[Kind, ...], str]] = {
     ),
     "date": (("date", "timestamp", "text", "null"), "as the text of a date"),
     "label": (_NUMBERS, "as a number, which must be one of the two labels"),
+    "event": (
+        ("boolean", "integer", "float", "decimal", "null"),
+        "as 1 or 0; a text column of a format with types needs the words of an event, and in CSV what is neither leaves the row out",
+    ),
 }
 """For each role the types that are read in it, and how."""
 

@@ -11,6 +11,7 @@ from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
 from isotone.release.kinds.distribution.description import Distribution as Distribution
 from isotone.release.kinds.series.description import Series as Series
+from isotone.release.kinds.survival.description import Survival as Survival
 from isotone.release.kinds.table.description import Table as Table
 from isotone.release.manifest import Manifest as Manifest
 from isotone.release.order_files import describe_order as describe_order

@@ -196,7 +196,8 @@ class Questions:
     ) -> Any:
         """The value at ``second`` minus that at ``first``, for two points of a curve, two groups, or two cells of a breakdown.
 
-        For groups and cells ``what`` is an element; without it there is an answer for each.
+        For groups and cells ``what`` is an element; without it there is an answer for each. For a distribution it is a
+        quantile, and for survival a time.
         """
         return self._reader().difference(first, second, what, confidence)
 
@@ -229,6 +230,31 @@ class Questions:
     ) -> Estimate:
         """The share of records at ``x`` or below. For the share between two values ask ``share(low, high)``."""
         return self._reader().cdf(x, confidence, group, band)
+
+    @answered
+    def survival(self, time: Any, *, confidence: float | None = None, group: Any = None) -> Estimate:
+        """The share that lasts longer than ``time``, up to the horizon: the estimator of Kaplan and Meier.
+
+        All intervals of survival come from one band, and hold at once. The median is ``quantile(0.5)``.
+        """
+        return self._reader().survival("survival", time, confidence, group)
+
+    @answered
+    def hazard(self, time: Any, *, confidence: float | None = None, group: Any = None) -> Estimate:
+        """The cumulative hazard up to ``time``: the estimator of Nelson and Aalen."""
+        return self._reader().survival("hazard", time, confidence, group)
+
+    @answered
+    def at_risk(self, time: Any, *, confidence: float | None = None, group: Any = None) -> Estimate:
+        """How many records last longer than ``time``."""
+        return self._reader().survival("at_risk", time, confidence, group)
+
+    @answered
+    def restricted_mean(
+        self, until: Any = None, *, confidence: float | None = None, group: Any = None
+    ) -> Estimate:
+        """The mean time until the event, or until ``until`` if that is earlier, by default the horizon."""
+        return self._reader().survival("restricted_mean", until, confidence, group)
 
     @answered
     def lorenz(

@@ -159,6 +159,7 @@ def test_every_entry_that_may_be_a_path_is_known():
         "curve": {"band", "x", "y", "bounds", "y_range", "y_values", "increasing", "loss", "method", "output", "shape", "public_n",
                   "x_grid", "yes", "no"},
         "distribution": {"column", "bounds", "grid", "cells", "by", "public_n", "band"},
+        "survival": {"time", "event", "horizon", "yes", "no", "cells", "by", "public_n"},
         "series": {"secrets", "periods", "matters", "record", "date"},  # the desk refuses it
     }  # fmt: skip
     for name, section in sections().items():

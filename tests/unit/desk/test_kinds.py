@@ -31,6 +31,7 @@ SURFACE = {
 }
 DISTRIBUTION = {"distribution.column": "age", "distribution.bounds": "0, 90"}
 """A kind without a sheet of its own: its form follows from the model, and there is no preview."""
+SURVIVAL = {"survival.time": "age", "survival.event": "treated", "survival.horizon": "80"}
 GROUPS = {"outline": "ill\n  treated\n", "order.by": "sex: f, m"}
 BREAKDOWN = {
     "outline": "ill\n  treated\n",
@@ -48,8 +49,9 @@ BREAKDOWN = {
         ("order", GROUPS),
         ("order", BREAKDOWN),
         ("distribution", DISTRIBUTION),
+        ("survival", SURVIVAL),
     ],
-    ids=["table", "curve", "surface", "groups", "breakdown", "distribution"],
+    ids=["table", "curve", "surface", "groups", "breakdown", "distribution", "survival"],
 )
 def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
     rows = [f"{i},{'ABC'[i % 3]},{i % 90},{(i % 90) / 90},{i % 9},{'fm'[i % 2]},1,{i % 2}" for i in range(90)]
@@ -61,7 +63,11 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path, kind, what):
         answer = client.post(f"{here}/{name}", **fields)
         assert answer.status == 303, answer.problems
     linked = "/preview" in client.get(f"{here}/review").text
-    assert linked == ("SIMULATED" in client.get(f"{here}/preview").text) == (kind != "distribution")
+    assert (
+        linked
+        == ("SIMULATED" in client.get(f"{here}/preview").text)
+        == (kind not in ("distribution", "survival"))
+    )
     again = client.get(f"{here}/what")
     assert again.problems == ""
     assert all(escape(line) in again.text for said in what.values() for line in said.split("\n"))
@@ -132,7 +138,7 @@ def _require_both_ways(client, here, kind):
         return json.loads(client.post(f"{here}/accuracy/look", **fields).text)
 
     first = typed(amount="1", ask="error")
-    if kind in ("curve", "distribution"):
+    if kind in ("curve", "distribution", "survival"):
         assert (first["error"], first["answer"] != "") == ("", True)
         assert typed(amount="1", ask="budget", error="3")["problems"]
         return

@@ -14,6 +14,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.reading.contributions import Groups
 from isotone.reading.lines import CellLine, LineSource, count_line
+from isotone.reading.questions import Answers
 
 SALT = b"0123456789abcdef"
 
@@ -113,3 +114,65 @@ def test_engines_agree_and_groups_share_the_rows_of_a_unit(tmp_path) -> None:
         ]
         assert max(one.sum() for one in alone) == most  # over both groups together
         np.testing.assert_array_equal(sum(alone), of_units)  # one unit changes nothing for others
+
+
+def ended(rows: Any, words: Answers | None = None, **more: Any) -> np.ndarray:
+    """Records by status and cell: 10 cells up to 5, and one beyond."""
+    line = CellLine.of(Fraction(0), Fraction(5), "even", 10)
+    source = LineSource(rows, "x", line, event="e", words=words, **more)
+    return count_line(source, source.open(), SALT)
+
+
+EVENTS = {
+    "x": [1.0, 1.0, 5.0, 5.0001, 9.0, -2.0, None, float("inf"), 2.0, 2.0],
+    "e": [True, False, True, True, False, True, True, True, None, None],
+}
+ENDED = {(0, 0): 1, (0, 1): 1, (0, 9): 1, (1, 1): 1, (1, 10): 3}
+"""By status (ended, censored) and cell. Beyond the line everybody is censored, and who says neither is left out."""
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "duckdb", "arrow", "parquet", "csv", "words"])
+def test_a_time_has_a_status_and_beyond_the_line_it_is_censored(kind, tmp_path) -> None:
+    frame, words = pl.DataFrame(EVENTS), None
+    rows: Any = frame
+    if kind == "pandas":
+        rows = pd.DataFrame(EVENTS)
+    elif kind == "lazy":
+        rows = frame.lazy()
+    elif kind == "arrow":
+        rows = frame.to_arrow()
+    elif kind == "duckdb":
+        rows = duckdb.connect().from_arrow(frame.to_arrow())
+    elif kind == "parquet":
+        rows = tmp_path / "a.parquet"
+        frame.with_columns(pl.col("e").cast(pl.Int8)).write_parquet(rows)
+    elif kind == "csv":
+        rows = tmp_path / "a.csv"
+        frame.with_columns(pl.col("e").cast(pl.String).fill_null("maybe")).write_csv(rows)
+    elif kind == "words":
+        said = pl.col("e").replace_strict({True: "Dead ", False: "alive"}, default="lost")
+        rows, words = frame.with_columns(said), Answers(("dead",), ("alive",))
+    counts = ended(rows, words)
+    assert counts.shape == (1, 2, 11)
+    assert {
+        (int(s), int(c)): int(counts[0, s, c]) for s, c in zip(*np.nonzero(counts[0]), strict=True)
+    } == ENDED
+
+
+def test_a_unit_has_one_status_in_one_group() -> None:
+    rows = pd.DataFrame(
+        {"x": [1.0, 2.0, 9.0] * 30, "e": [1, 0, 1] * 30, "u": np.repeat(range(30), 3), "g": list("abz") * 30}
+    )
+    counts = ended(rows, unit="u", groups=Groups((("g", ("a", "b")),)))
+    assert counts.shape == (2, 2, 11)
+    assert counts.sum() == 30
+    assert counts[0].sum() == counts[0, 0, 1] > 0
+    assert counts[1].sum() == counts[1, 1, 3] > 0
+
+
+def test_an_event_in_text_needs_words_where_formats_have_types(tmp_path) -> None:
+    rows = tmp_path / "a.parquet"
+    pl.DataFrame({"x": [1.0], "e": ["1"]}).write_parquet(rows)
+    with pytest.raises(InputError, match="event"):
+        ended(rows)
+    assert ended(rows, Answers(("1",), ("0",))).sum() == 1

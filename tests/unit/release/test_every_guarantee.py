@@ -30,6 +30,7 @@ parents = { high = "low" }
     "pairs": "[table]\ncategory = 'place'\ncategories = ['c0', 'c1']\ncounts = ['p', 'q']\nkind = 'sort'\nupper = 9\n",
     "counts": "[order]\n" + ORDER,
     "distribution": "[distribution]\ncolumn = 'z'\nbounds = [0, 59]\nby = { sort = ['p', 'q'] }\n",
+    "survival": "[survival]\ntime = 'z'\nevent = 'high'\nhorizon = 50\nby = { sort = ['p', 'q'] }\n",
     "breakdown": "[order]\nby = { sort = ['p', 'q'] }\nmargins = ['', 'sort']\n" + ORDER,
 }
 GUARANTEES = {"rho": "rho = '1/2'", "delta": "epsilon = 1\ndelta = '1e-6'", "epsilon": "epsilon = 1"}

@@ -25,6 +25,7 @@ def releases(tmp_path_factory) -> dict[str, iso.Release]:
         "table": iso.Table("g", ["x", "y"], upper=5),
         "curve": iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1)),
         "distribution": iso.Distribution("a", bounds=(0, 9), by={"g": ["x", "y"]}),
+        "survival": iso.Survival("b", event="a", horizon=9, by={"g": ["x", "y"]}),
         "series": iso.Series(
             iso.Counts(iso.Poset.chain("ba"), unit=iso.Unit("g", name="record")),
             periods=["2024-01-07", "2024-01-14"],
@@ -136,5 +137,6 @@ def test_the_manifest_says_every_parameter_but_those_that_stand_elsewhere(kind, 
         "table": ["categories", "population", "strata"],
         "curve": [],
         "distribution": [],
+        "survival": [],
         "series": [],
     }

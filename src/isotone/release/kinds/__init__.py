@@ -27,6 +27,7 @@ _DESCRIPTIONS = {
     "table": "Table",
     "curve": "Curve",
     "distribution": "Distribution",
+    "survival": "Survival",
     "series": "Series",
 }
 """The class that describes each kind, by the name that manifests have for it and that its folder here has."""
@@ -36,6 +37,7 @@ SECTIONS = {
     "table": "table",
     "curve": "curve",
     "distribution": "distribution",
+    "survival": "survival",
 }
 """The sections of a spec that ask for a release, each with the kind. The first that is there decides."""
 BESIDE = {"series": "order"}

@@ -190,6 +190,10 @@ class Reader:
         """The share of records at a value or below."""
         self.refuse("distribution function")
 
+    def survival(self, what: str, time: Any, confidence: float | None, group: Any) -> Estimate:
+        """Survival, or a figure that goes with it, at a time."""
+        self.refuse("survival curve")
+
     def lorenz(
         self, levels: Sequence[Any], confidence: float | None, group: Any, band: Any
     ) -> list[Estimate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
@@ -43,10 +44,17 @@ if TYPE_CHECKING:
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
 
-__all__ = ["Distribution", "DistributionManifest", "LineEntry", "grouped_by", "line_columns", "lines_of"]
+__all__ = [
+    "Distribution",
+    "DistributionManifest",
+    "LineDescription",
+    "LineEntry",
+    "grouped_by",
+    "lines_of",
+]
 
-ROUNDING = 9
-"""Digits of published shares."""
+ROUNDING, DIGITS = 9, {"x": 12, "at_risk": 3}
+"""Digits of published shares, and of other columns."""
 _ROW, _BIN = 60, 40
 """Bytes of a row beside its group, and of what the manifest says of a bin."""
 
@@ -79,10 +87,6 @@ class DistributionManifest(Manifest):
     lines: list[LineEntry]
 
 
-class DistributionEntries(Section):
-    """``[distribution]``: how a number is distributed."""
-
-
 def grouped_by(given: Any) -> FrozenMapping:
     """A column of groups with the public list of its values."""
     if not isinstance(given, Mapping) or len(cast("Any", given)) != 1:
@@ -104,8 +108,158 @@ By = Annotated[
 ]
 
 
+class LineDescription(Description):
+    """What releases have in common that count records by cell of a public line, in each of some public groups."""
+
+    statuses: ClassVar[int] = 1
+    """How many kinds of records there are in a cell."""
+    apart: ClassVar[int] = 0
+    """How many cells beyond the line there are."""
+    if TYPE_CHECKING:
+        by: Any
+        public_n: Any
+
+    @property
+    @abstractmethod
+    def line(self) -> CellLine:
+        """The public cells."""
+
+    @abstractmethod
+    def rows(self, mechanism: DistributionMechanism, line: MeasuredLine) -> dict[str, Any]:
+        """The published columns of one group, a row for each bin."""
+
+    @abstractmethod
+    def figures(
+        self, mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str
+    ) -> LineFigures:
+        """What readers ask of one group."""
+
+    def columns(self, mechanism: Any, drawn: Any, known: Any = None) -> dict[str, tuple[Any, ...]]:
+        """The estimates at the ends of bins with their band, group by group."""
+        del known
+        names: list[str] = []
+        parts: dict[str, list[float]] = {}
+        for name, line in zip(self.group_names, drawn, strict=True):
+            for column, numbers in self.rows(mechanism, line).items():
+                parts.setdefault(column, []).extend(np.round(numbers, DIGITS.get(column, ROUNDING)).tolist())
+            names += [name] * (len(parts["x"]) - len(names))
+        columns = {column: tuple(values) for column, values in parts.items()}
+        return columns if self.by is None else {"group": tuple(names), **columns}
+
+    @property
+    def groups(self) -> Groups | None:
+        """The public groups."""
+        return None if self.by is None else Groups(tuple(self.by.items()))
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the groups, one without a name where there are none."""
+        return ("",) if self.by is None else tuple(next(iter(self.by.values())))
+
+    def mechanism(self, guarantee: Guarantee) -> DistributionMechanism:
+        """The mechanism with all of the budget."""
+        return DistributionMechanism(
+            self.line.cells + self.apart,
+            statuses=self.statuses,
+            apart=self.apart,
+            groups=len(self.group_names),
+            contributions=self.whose.most,
+            public_n=cast("int | None", self.public_n),
+            neighbours=guarantee.neighbours,
+            **budget_of(self.charged(None, guarantee)),
+        )
+
+    def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
+        """Of (ε, δ) the ε alone."""
+        if guarantee.kind != "approximate":
+            return guarantee
+        return replace(guarantee, kind="pure", delta=Fraction(0))
+
+    def read(self, source: LineSource, frame: Frame) -> Any:
+        """How many records each cell of each group has, by status."""
+        return count_line(source, frame)
+
+    def draw(self, mechanism: DistributionMechanism, statistic: Any) -> tuple[MeasuredLine, ...]:
+        """Bins and noisy counts of each group."""
+        return mechanism.release(statistic)
+
+    def manifest(self, mechanism: Any, drawn: Any, common: Mapping[str, Any]) -> Manifest:
+        """With everything that was measured."""
+        lines = [
+            LineEntry(
+                group=name,
+                number=line.number,
+                edges=line.edges.tolist(),
+                counts=line.counts.tolist(),
+                seed=line.seed,
+            )
+            for name, line in zip(self.group_names, drawn, strict=True)
+        ]
+        return cast("Any", self.form)(mechanism=recipe_of(mechanism), lines=lines, **common)
+
+    def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
+        """Of no rows there are few bins. With many rows each cell may be one: both files must hold that."""
+        made = job.publish(job.draw(job.read(frame)), stamp)
+        kinds, most = job.mechanism.statuses, job.mechanism.cells * job.mechanism.groups
+        longest = max(len(name.encode()) for name in self.group_names)
+        return made, {"release.csv": most * (kinds * _ROW + longest), "manifest.json": most * kinds * _BIN}
+
+    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
+        """Errors to expect for about ``guess`` records, by stated shapes."""
+        from isotone.distribution.plan import USUAL, plan
+
+        size = guess or self.public_n
+        return plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
+
+    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Fraction:
+        """By simulation of stated shapes with about ``guess`` records."""
+        from isotone.distribution.plan import least_budget
+
+        size = guess or self.public_n
+        if size is None:
+            raise InputError(
+                "About how many records are there? Give --records, a guess that is not read from the data."
+            )
+        name = "rho" if guarantee.kind == "zcdp" else "epsilon"
+        kind: Any = "zcdp" if name == "rho" else "pure"
+        whose: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
+
+        def made(budget: Fraction) -> DistributionMechanism:
+            return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
+
+        return least_budget(made, error, size)
+
+    def attacked(
+        self, mechanism: DistributionMechanism, guarantee: Guarantee, trials: int, progress: Progress
+    ) -> AuditReport:
+        """A unit more in the first of some cells, or moved to another: bins, number and the count of that cell are looked at."""
+        from isotone.audit import audit
+        from isotone.audit.exact import AuditReport
+
+        small = replace_cells(mechanism)
+        units = mechanism.unit.changes
+        first = np.zeros((small.groups, small.statuses, small.cells), np.int64)
+        first[0, 0, 5] = 3
+        second = first.copy()
+        second[0, 0, 5] += units
+        if mechanism.unit.adjacency.exchanges:
+            first[0, 0, 12] += units
+
+        def release(cells: Any) -> Any:
+            line = small.release(cells)[0]
+            bin_of = int(np.searchsorted(line.edges, 5, side="right")) - 1
+            return line.number, line.bins, line.counts[0, bin_of]
+
+        found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+        return AuditReport((found,))
+
+
+class DistributionEntries(Section):
+    """``[distribution]``: how a number is distributed."""
+
+
 @described
-class Distribution(Description):
+class Distribution(LineDescription):
     """How a number is distributed: its cumulative distribution function with a band, and with it all quantiles and shares.
 
     The published columns are the upper ends of bins that were found privately, ``x``, the share of records at or below,
@@ -172,16 +326,6 @@ class Distribution(Description):
         return CellLine.of(low, high, self.grid, self.cells, usual)
 
     @property
-    def groups(self) -> Groups | None:
-        """The public groups."""
-        return None if self.by is None else Groups(tuple(self.by.items()))
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """The names of the groups, one without a name where there are none."""
-        return ("",) if self.by is None else tuple(next(iter(self.by.values())))
-
-    @property
     def words(self) -> str:
         """The name of the column."""
         return f"distribution of {self.column}"
@@ -191,60 +335,19 @@ class Distribution(Description):
         """The name of the column."""
         return f"Distribution of {self.column}"
 
-    def mechanism(self, guarantee: Guarantee) -> DistributionMechanism:
-        """The mechanism with all of the budget."""
-        return DistributionMechanism(
-            self.line.cells,
-            groups=len(self.group_names),
-            contributions=self.whose.most,
-            public_n=self.public_n,
-            neighbours=guarantee.neighbours,
-            **budget_of(self.charged(None, guarantee)),
-        )
-
-    def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
-        """Of (ε, δ) the ε alone."""
-        if guarantee.kind != "approximate":
-            return guarantee
-        return replace(guarantee, kind="pure", delta=Fraction(0))
-
     def source(self, data: Any, mechanism: DistributionMechanism) -> LineSource:
         """The column, its grid and the groups."""
         unit = self.whose
         return LineSource(data, self.column, self.line, self.groups, unit.column, unit.most)
 
-    def read(self, source: LineSource, frame: Frame) -> Any:
-        """How many records each cell of each group has."""
-        return count_line(source, frame)
-
-    def draw(self, mechanism: DistributionMechanism, statistic: Any) -> tuple[MeasuredLine, ...]:
-        """Bins and noisy counts of each group."""
-        return mechanism.release(statistic)
-
-    def columns(self, mechanism: Any, drawn: Any, known: Any) -> dict[str, tuple[Any, ...]]:
+    def rows(self, mechanism: DistributionMechanism, line: MeasuredLine) -> dict[str, Any]:
         """The estimated shares at the ends of bins, with their band."""
-        return line_columns(self, mechanism, drawn)
-
-    def manifest(self, mechanism: Any, drawn: Any, common: Mapping[str, Any]) -> DistributionManifest:
-        """With everything that was measured."""
-        lines = [
-            LineEntry(
-                group=name,
-                number=line.number,
-                edges=line.edges.tolist(),
-                counts=line.counts.tolist(),
-                seed=line.seed,
-            )
-            for name, line in zip(self.group_names, drawn, strict=True)
-        ]
-        return DistributionManifest(mechanism=recipe_of(mechanism), lines=lines, **common)
-
-    def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
-        """Of no rows there are few bins. With many rows each cell may be one: both files must hold that."""
-        made = job.publish(job.draw(job.read(frame)), stamp)
-        most = job.mechanism.cells * job.mechanism.groups
-        longest = max(len(name.encode()) for name in self.group_names)
-        return made, {"release.csv": most * (_ROW + longest), "manifest.json": most * _BIN}
+        around = band_of(mechanism, line, self.confidence, self.band)
+        below = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
+        low, high = around.low[1:], around.high[1:]
+        value = np.clip(below[line.edges[1:]], low, high)
+        found = {"x": self.line.ends()[1][line.edges[1:] - 1], "value": value}
+        return found if self.band == "none" else found | {"low": low, "high": high}
 
     def figures(
         self, mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str
@@ -253,55 +356,6 @@ class Distribution(Description):
         around = band_of(mechanism, line, confidence, band)
         below = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
         return LineFigures.of(self.line.ends(), line.edges, below, around)
-
-    def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
-        """Errors to expect for about ``guess`` records, by stated shapes."""
-        from isotone.distribution.plan import USUAL, plan
-
-        size = guess or self.public_n
-        return plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
-
-    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Fraction:
-        """By simulation of stated shapes with about ``guess`` records."""
-        from isotone.distribution.plan import least_budget
-
-        size = guess or self.public_n
-        if size is None:
-            raise InputError(
-                "About how many records are there? Give --records, a guess that is not read from the data."
-            )
-        name = "rho" if guarantee.kind == "zcdp" else "epsilon"
-        kind: Any = "zcdp" if name == "rho" else "pure"
-        whose: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
-
-        def made(budget: Fraction) -> DistributionMechanism:
-            return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
-
-        return least_budget(made, error, size)
-
-    def attacked(
-        self, mechanism: DistributionMechanism, guarantee: Guarantee, trials: int, progress: Progress
-    ) -> AuditReport:
-        """A unit more in the first of some cells, or moved to another: bins, number and the count of that cell are looked at."""
-        from isotone.audit import audit
-        from isotone.audit.exact import AuditReport
-
-        small = replace_cells(mechanism)
-        units = mechanism.unit.changes
-        first = np.zeros((small.groups, small.statuses, small.cells), np.int64)
-        first[0, 0, 5] = 3
-        second = first.copy()
-        second[0, 0, 5] += units
-        if mechanism.unit.adjacency.exchanges:
-            first[0, 0, 12] += units
-
-        def release(cells: Any) -> Any:
-            line = small.release(cells)[0]
-            bin_of = int(np.searchsorted(line.edges, 5, side="right")) - 1
-            return line.number, line.bins, line.counts[0, bin_of]
-
-        found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
-        return AuditReport((found,))
 
     def findings(self, source: Any) -> list[str]:
         """Values that are missing, no numbers or outside, and groups that are not listed."""
@@ -325,28 +379,6 @@ def band_of(mechanism: DistributionMechanism, line: MeasuredLine, confidence: fl
     if band == "none":
         return ShareBand.unknown(line.bins)
     return (band_for_population if band == "population" else band_for_records)(mechanism, line, confidence)
-
-
-def line_columns(
-    described: Distribution, mechanism: DistributionMechanism, drawn: tuple[MeasuredLine, ...]
-) -> dict[str, tuple[Any, ...]]:
-    """The columns of a release: a row for each bin of each group."""
-    stop = described.line.ends()[1]
-    names: list[str] = []
-    parts: dict[str, list[float]] = {"x": [], "value": []}
-    if described.band != "none":
-        parts |= {"low": [], "high": []}
-    for name, line in zip(described.group_names, drawn, strict=True):
-        around = band_of(mechanism, line, described.confidence, described.band)
-        below = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
-        low, high = around.low[1:], around.high[1:]
-        found = {"x": stop[line.edges[1:] - 1], "value": np.clip(below[line.edges[1:]], low, high)}
-        found |= {"low": low, "high": high}
-        names += [name] * line.bins
-        for column in parts:
-            parts[column] += np.round(found[column], 12 if column == "x" else ROUNDING).tolist()
-    columns = {column: tuple(values) for column, values in parts.items()}
-    return columns if described.by is None else {"group": tuple(names), **columns}
 
 
 def lines_of(entries: list[Any]) -> tuple[MeasuredLine, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, exact, shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.distribution.description import (
+    DIGITS,
     ROUNDING,
     Distribution,
     DistributionManifest,
-    line_columns,
+    LineDescription,
     lines_of,
 )
 from isotone.release.kinds.distribution.report import DistributionPage
@@ -31,27 +33,87 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Page
     from isotone.release.result import Release
 
-__all__ = ["KIND", "DistributionKind", "DistributionReader"]
+__all__ = ["KIND", "DistributionKind", "DistributionReader", "LineKind", "LineReader", "estimate_of"]
 
 CLOSE = 1e-6
 """Computers that compute the same shares from the same counts are not farther apart."""
 _MOST_NUMBER = 1 << 53
 
 
-class DistributionReader(Reader):
-    """Quantiles, shares and measures of inequality, from the band: all intervals of one group hold at once."""
+class LineReader(Reader):
+    """Quantiles from the band: all intervals of one group hold at once."""
+
+    described: ClassVar[type[LineDescription]]
 
     def quantile(
         self, levels: Sequence[Any], confidence: float | None, group: Any, band: Any
     ) -> list[Estimate]:
         """Values below which a share of the records is."""
-        figures, level, about = self._figures(confidence, group, band)
-        return [_estimate(figures.quantile(_share(q)), level, about) for q in levels]
+        figures, level, about = self.figures(confidence, group, band)
+        return [estimate_of(figures.quantile(_share(q)), level, about) for q in levels]
+
+    def compared(
+        self,
+        other: LineReader,
+        first: Any,
+        second: Any,
+        confidence: float | None,
+        ask: Callable[..., Estimate],
+    ) -> Estimate:
+        """What the second group of another release has more than the first of this one. Each has half of what may go wrong."""
+        half = 1 - (1 - self.level(confidence)) / 2
+        one, two = ask(self, half, first), ask(other, half, second)
+        assert one.value is not None
+        assert two.value is not None
+        low, high = two.low - one.high, two.high - one.low
+        return Estimate(two.value - one.value, low, high, round(2 * half - 1, 12), about=one.about)
+
+    def other(self, release: Release) -> Self:
+        """The reader of another release, which must be of the same kind."""
+        if release.kind != self.release.kind:
+            self.refuse(f"change to a release of a {release.kind}")
+        return type(self)(release)
+
+    def level(self, confidence: float | None) -> float:
+        """The confidence that is asked for, or that of the release."""
+        return confidence_level(
+            self.release.manifest["description"]["confidence"] if confidence is None else confidence
+        )
+
+    def measured(self, group: Any) -> tuple[LineDescription, DistributionMechanism, MeasuredLine]:
+        """What was measured of one group."""
+        manifest = self.release.manifest
+        described = self.described.from_manifest(manifest, self.release.columns)
+        names = described.group_names
+        name = "" if group is None else str(group)
+        if name not in names:
+            raise InputError(
+                f"Name one of the groups of this release: {', '.join(names)}."
+                if described.by
+                else "This release has no groups."
+            )
+        line = lines_of(manifest["lines"])[names.index(name)]
+        return described, rebuilt(self.described, manifest), line
+
+    def figures(self, confidence: float | None, group: Any, band: Any) -> tuple[LineFigures, float, str]:
+        """Shares with their band, the confidence, and whom they are about."""
+        described, mechanism, line = self.measured(group)
+        if band not in (None, "records", "population"):
+            raise InputError(f"band is 'records' or 'population', not {shown(band)}.")
+        own = getattr(described, "band", "records")
+        about, level = band or ("population" if own == "population" else "records"), self.level(confidence)
+        return described.figures(mechanism, line, level, about), level, about
+
+
+class DistributionReader(LineReader):
+    """Quantiles, shares and measures of inequality."""
+
+    described: ClassVar[type[LineDescription]] = Distribution
 
     def cdf(self, x: Any, confidence: float | None, group: Any, band: Any) -> Estimate:
         """The share of records at a value or below."""
-        figures, level, about = self._figures(confidence, group, band)
-        return _estimate(figures.share_up_to(float(exact(x, "x"))), level, about)
+        figures, level, about = self.figures(confidence, group, band)
+        return estimate_of(figures.share_up_to(float(exact(x, "x"))), level, about)
 
     def share(
         self,
@@ -76,8 +138,8 @@ class DistributionReader(Reader):
             raise InputError(
                 f"The share between two values needs the lower one first, not {shown(part)} and {shown(of)}."
             )
-        figures, level, about = self._figures(confidence, group, "population" if population else None)
-        return _estimate(figures.share_between(low, high), level, about)
+        figures, level, about = self.figures(confidence, group, "population" if population else None)
+        return estimate_of(figures.share_between(low, high), level, about)
 
     def lorenz(
         self, levels: Sequence[Any], confidence: float | None, group: Any, band: Any
@@ -85,61 +147,35 @@ class DistributionReader(Reader):
         """The share of the sum of all values that the lowest records have."""
         figures, level, about = self._unequal(confidence, group, band)
         rows = figures.lorenz(np.array([_share(q, open_end=False) for q in levels]))
-        return [_estimate(tuple(row.tolist()), level, about) for row in rows]
+        return [estimate_of(tuple(row.tolist()), level, about) for row in rows]
 
     def gini(self, confidence: float | None, group: Any, band: Any) -> Estimate:
         """The Gini coefficient."""
         figures, level, about = self._unequal(confidence, group, band)
-        return _estimate(figures.gini(), level, about)
+        return estimate_of(figures.gini(), level, about)
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
-        """A quantile of the second group minus that of the first. Each has half of what may go wrong."""
-        half = _halved(self._level(confidence))
-        one, other = (self.quantile([_level_of(what)], half, group, None)[0] for group in (first, second))
-        return _less(other, one, 2 * half - 1)
+        """A quantile of the second group minus that of the first."""
+        return self.compared(self, first, second, confidence, _quantile(what))
 
     def change(
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
     ) -> Estimate:
-        """A quantile of another release minus that of this one. Each has half of what may go wrong."""
-        if other.kind != self.release.kind:
-            self.refuse(f"change to a release of a {other.kind}")
-        half, there = _halved(self._level(confidence)), DistributionReader(other)
-        one, two = (reader.quantile([_level_of(what)], half, group, None)[0] for reader in (self, there))
-        return _less(two, one, 2 * half - 1)
-
-    def _level(self, confidence: float | None) -> float:
-        return confidence_level(
-            self.release.manifest["description"]["confidence"] if confidence is None else confidence
-        )
+        """A quantile of another release minus that of this one."""
+        return self.compared(self.other(other), group, group, confidence, _quantile(what))
 
     def _unequal(self, confidence: float | None, group: Any, band: Any) -> Any:
         if exact(self.release.manifest["description"]["bounds"][0], "bounds") < 0:
             self.refuse(
                 "Lorenz curve or Gini coefficient: they are for values that are not negative, and low is below 0"
             )
-        return self._figures(confidence, group, band)
-
-    def _figures(self, confidence: float | None, group: Any, band: Any) -> tuple[LineFigures, float, str]:
-        manifest, level = self.release.manifest, self._level(confidence)
-        described = Distribution.from_manifest(manifest, self.release.columns)
-        names = described.group_names
-        name = "" if group is None else str(group)
-        if name not in names:
-            raise InputError(
-                f"Name one of the groups of this release: {', '.join(names)}."
-                if described.by
-                else "This release has no groups."
-            )
-        if band not in (None, "records", "population"):
-            raise InputError(f"band is 'records' or 'population', not {shown(band)}.")
-        about = band or ("population" if described.band == "population" else "records")
-        line = lines_of(manifest["lines"])[names.index(name)]
-        return described.figures(rebuilt(manifest), line, level, about), level, about
+        return self.figures(confidence, group, band)
 
 
-def _halved(confidence: float) -> float:
-    return 1 - (1 - confidence) / 2
+def _quantile(level: Any) -> Callable[[LineReader, float, Any], Estimate]:
+    if level is None:
+        raise InputError("Say which quantile is compared, such as 0.5 for the median.")
+    return lambda reader, confidence, group: reader.quantile([level], confidence, group, None)[0]
 
 
 def _share(level: Any, *, open_end: bool = True) -> float:
@@ -151,27 +187,15 @@ def _share(level: Any, *, open_end: bool = True) -> float:
     return value
 
 
-def _level_of(what: Any) -> Any:
-    if what is None:
-        raise InputError("Say which quantile is compared, such as 0.5 for the median.")
-    return what
-
-
-def _estimate(found: Any, confidence: float, about: Any) -> Estimate:
+def estimate_of(found: Any, confidence: float, about: Any) -> Estimate:
+    """A figure with the ends of its interval. One that is not reached has no value."""
     value, low, high = (float(x) for x in found)
-    return Estimate(value, low, high, confidence, about=about)
+    return Estimate(value if math.isfinite(value) else None, low, high, confidence, about=about)
 
 
-def _less(other: Estimate, one: Estimate, confidence: float) -> Estimate:
-    assert other.value is not None
-    assert one.value is not None
-    low, high = other.low - one.high, other.high - one.low
-    return Estimate(other.value - one.value, low, high, round(confidence, 12), about=one.about)
-
-
-def rebuilt(manifest: Manifest) -> DistributionMechanism:
+def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMechanism:
     """The mechanism of the description that a manifest holds, which must be the one that it names."""
-    described, stated = Distribution.from_manifest(manifest, {}), guarantee_from(manifest.guarantee)
+    described, stated = kind.from_manifest(manifest, {}), guarantee_from(manifest.guarantee)
     if described.said() != manifest.description:
         raise InputError("the description is not written as a release writes it")
     if described.whose.neighbours != stated.neighbours:
@@ -182,13 +206,48 @@ def rebuilt(manifest: Manifest) -> DistributionMechanism:
     return found
 
 
-class DistributionKind(Kind):
+class LineKind(Kind):
+    """What is done with every release that counts records by cell of a public line."""
+
+    described: ClassVar[type[LineDescription]]
+    recomputed = "bins and noisy counts are possible, and shares and their band are those of the noisy counts"
+
+    def rebuild(self, manifest: Manifest) -> DistributionMechanism:
+        """The mechanism of the manifest."""
+        return rebuilt(self.described, manifest)
+
+    def derived_guarantee(self, release: Release) -> Guarantee:
+        """What the mechanism of the manifest guarantees for the rows that are let through."""
+        stated = guarantee_from(release.manifest.guarantee)
+        return replace(self.rebuild(release.manifest).guarantee, unit=stated.unit)
+
+    def faults(self, release: Release) -> list[str]:
+        """Bins and counts that the mechanism cannot have given, and shares that do not follow from them."""
+        manifest = release.manifest
+        mechanism, described = self.rebuild(manifest), self.described.from_manifest(manifest, {})
+        entries, lines = manifest["lines"], lines_of(manifest["lines"])
+        if [entry["group"] for entry in entries] != list(described.group_names):
+            return ["the groups are not those of the description"]
+        if not all(_possible(mechanism, line) for line in lines):
+            return ["the bins or the counts are not those of the mechanism"]
+        wanted = described.columns(mechanism, lines)
+        if release.columns.keys() != wanted.keys() or release.columns.get("group") != wanted.get("group"):
+            return ["the groups of the rows are not those of the bins"]
+        for name in wanted.keys() - {"group"}:
+            stated, computed = (np.array(of[name], dtype=float) for of in (release.columns, wanted))
+            near = CLOSE * max(1.0, float(np.abs(computed).max(initial=0.0)))
+            near += 10.0 ** -DIGITS.get(name, ROUNDING)
+            if stated.shape != computed.shape or not np.all(np.abs(stated - computed) <= near):
+                return [f"{name} does not follow from the noisy counts"]
+        return []
+
+
+class DistributionKind(LineKind):
     """How a number is distributed."""
 
-    described = Distribution
+    described: ClassVar[type[LineDescription]] = Distribution
     manifest = DistributionManifest
     classes = (DistributionMechanism.__name__,)
-    recomputed = "bins and noisy counts are possible, and shares and their band are those of the noisy counts"
 
     def page(self, release: Release) -> Page:
         """The distribution function with its band."""
@@ -203,36 +262,6 @@ class DistributionKind(Kind):
         return Distribution("x", bounds=(0, 31), grid="integers").audit(
             epsilon=epsilon, trials=trials, progress=progress
         )
-
-    def rebuild(self, manifest: Manifest) -> DistributionMechanism:
-        """The mechanism of the manifest."""
-        return rebuilt(manifest)
-
-    def derived_guarantee(self, release: Release) -> Guarantee:
-        """What the mechanism of the manifest guarantees for the rows that are let through."""
-        stated = guarantee_from(release.manifest.guarantee)
-        return replace(rebuilt(release.manifest).guarantee, unit=stated.unit)
-
-    def faults(self, release: Release) -> list[str]:
-        """Bins and counts that the mechanism cannot have given, and shares that do not follow from them."""
-        mechanism, manifest = rebuilt(release.manifest), release.manifest
-        described = Distribution.from_manifest(manifest, {})
-        entries, lines = manifest["lines"], lines_of(manifest["lines"])
-        if [entry["group"] for entry in entries] != list(described.group_names):
-            return ["the groups are not those of the description"]
-        if not all(_possible(mechanism, line) for line in lines):
-            return ["the bins or the counts are not those of the mechanism"]
-        wanted = line_columns(described, mechanism, lines)
-        if set(wanted) != set(release.columns) or len(wanted["value"]) != len(release.columns["value"]):
-            return ["the columns are not those of a distribution"]
-        if wanted.get("group") != release.columns.get("group"):
-            return ["the groups of the rows are not those of the bins"]
-        for name in wanted.keys() - {"group"}:
-            stated, computed = (np.array(of[name], dtype=float) for of in (release.columns, wanted))
-            scale = CLOSE * max(1.0, float(np.abs(computed).max(initial=0.0))) if name == "x" else CLOSE
-            if not np.all(np.abs(stated - computed) <= scale + 10.0**-ROUNDING):
-                return [f"{name} does not follow from the noisy counts"]
-        return []
 
 
 def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
@@ -249,7 +278,7 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
     nodes = line.bins if tree is None else sum(tree.lengths)
     if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) >= _MOST_NUMBER):
         return False
-    return mechanism.partition().could_give(edges) if rule.halves else line.bins == cells
+    return mechanism.partition().could_give(edges, mechanism.apart) if rule.halves else line.bins == cells
 
 
 KIND = DistributionKind()

@@ -1,0 +1,78 @@
+"""What strangers and readers do with published survival: verify it, ask it for times, shares and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isotone.errors import InputError
+from isotone.inference import Estimate
+from isotone.privacy.checks import exact, shown
+from isotone.release.kinds.distribution.description import LineDescription
+from isotone.release.kinds.distribution.kind import LineKind, LineReader, estimate_of
+from isotone.release.kinds.survival.description import Survival, SurvivalManifest
+from isotone.release.kinds.survival.report import SurvivalPage
+
+if TYPE_CHECKING:
+    from isotone.audit.exact import AuditReport
+    from isotone.mechanism import Progress
+    from isotone.privacy.guarantee import Number
+    from isotone.release.kinds.kind import Page, Reader
+    from isotone.release.result import Release
+
+__all__ = ["KIND", "SurvivalKind", "SurvivalReader"]
+
+
+class SurvivalReader(LineReader):
+    """Survival, numbers at risk and mean times, from the band: all intervals of one group hold at once."""
+
+    described: ClassVar[type[LineDescription]] = Survival
+
+    def survival(self, what: str, time: Any, confidence: float | None, group: Any) -> Estimate:
+        """Survival, the cumulative hazard, the number at risk or the restricted mean at a time, by name."""
+        figures, level, about = self.figures(confidence, group, None)
+        horizon = float(figures.stop[-2])
+        at = horizon if time is None else float(exact(time, "a time"))
+        if not 0 <= at <= horizon:
+            raise InputError(f"The curve is from 0 to {horizon:g}, and says nothing about {shown(time)}.")
+        return estimate_of(getattr(figures, what)(at), level, about)
+
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
+        """Survival of the second group at a time, minus that of the first."""
+        return self.compared(self, first, second, confidence, _survival_at(what))
+
+    def change(
+        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
+    ) -> Estimate:
+        """Survival of another release at a time, minus that of this one."""
+        return self.compared(self.other(other), group, group, confidence, _survival_at(what))
+
+
+def _survival_at(time: Any) -> Callable[[Any, float, Any], Estimate]:
+    if time is None:
+        raise InputError("Say at which time survival is compared, such as 12.")
+    return lambda reader, confidence, group: reader.survival("survival", time, confidence, group)
+
+
+class SurvivalKind(LineKind):
+    """How long it takes until an event."""
+
+    described: ClassVar[type[LineDescription]] = Survival
+    manifest = SurvivalManifest
+
+    def page(self, release: Release) -> Page:
+        """The curve with its band, and numbers at risk."""
+        return SurvivalPage()
+
+    def reader(self, release: Release) -> Reader:
+        """Survival at any time, from the band."""
+        return SurvivalReader(release, self.why_no_answers)
+
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The mechanism on 32 cells with two statuses."""
+        return Survival("time", event="event", horizon=31, cells=31).audit(
+            epsilon=epsilon, trials=trials, progress=progress
+        )
+
+
+KIND = SurvivalKind()

@@ -1,0 +1,204 @@
+"""Survival from noisy counts: bounds against every way that records can lie, bands that hold as often as stated, and figures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone.distribution import DistributionMechanism
+from isotone.distribution import survival as rounds
+from isotone.distribution.survival import (
+    SurvivalBand,
+    SurvivalFigures,
+    band_for_survival,
+    kaplan_meier,
+    survival_at,
+)
+from isotone.errors import InputError
+
+CELLS = 400
+
+
+def by_hand(events: Any, censored: Any) -> tuple[list[float], list[float]]:
+    """The two estimators, one cell after the other."""
+    alive, hazard, left = 1.0, 0.0, int(np.sum(events) + np.sum(censored))
+    curve, sums = [], []
+    for ended, lost in zip(events, censored, strict=True):
+        if left:
+            alive *= 1 - ended / left
+            hazard += ended / left
+        left -= int(ended + lost)
+        curve.append(alive)
+        sums.append(hazard)
+    return curve, sums
+
+
+def test_the_estimators_are_those_of_the_textbook() -> None:
+    """Ten patients: 6, 6, 6, 6+, 7, 9+, 10, 10+, 11+, 13 weeks, of which those with a plus were censored."""
+    events, censored = np.zeros((2, 14), int)
+    for week, died in [(6, 3), (7, 1), (10, 1), (13, 1)]:
+        events[week] = died
+    for week in (6, 9, 10, 11):
+        censored[week] += 1
+    alive, hazard = kaplan_meier(events, censored)
+    assert alive[6] == pytest.approx(0.7)
+    assert alive[7] == pytest.approx(0.7 * 5 / 6)
+    assert alive[10] == pytest.approx(0.7 * 5 / 6 * 3 / 4)
+    assert alive[13] == 0
+    assert hazard[10] == pytest.approx(3 / 10 + 1 / 6 + 1 / 4)
+    for one, other in zip(by_hand(events, censored), (alive, hazard), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_bounds_of_counts_bound_both_estimators(ties) -> None:
+    """Random records in random bins: whatever bounds hold for events and numbers at risk, both estimators are inside at all ends."""
+    rng = np.random.default_rng(7)
+    tight = 0
+    for _ in range(1_500):
+        cells = int(rng.integers(2, 13))
+        most = int(rng.integers(2, 40 if ties else 4))
+        counts = rng.integers(0, most, (2, cells + 1)) * (rng.random((2, cells + 1)) < 0.7)
+        counts[0, -1] = 0
+        inner = rng.choice(np.arange(1, cells), int(rng.integers(0, cells)), replace=False)
+        edges = np.concatenate([[0], np.sort(inner), [cells, cells + 1]])
+        bins = np.add.reduceat(counts, edges[:-1], axis=1)
+        ended = np.cumsum(bins[0])[:-1].astype(float)
+        left = np.concatenate([bins.sum(axis=0)[::-1].cumsum()[::-1], [0]]).astype(float)
+        off = rng.integers(0, rng.choice([1, 3, 20]), (4, left.size))
+        few = np.maximum.accumulate(np.maximum(ended - off[0, : ended.size], 0))
+        many = np.minimum.accumulate((ended + off[1, : ended.size])[::-1])[::-1]
+        least = np.maximum.accumulate(np.maximum(left - off[2], 0)[::-1])[::-1]
+        larger = np.minimum.accumulate(left + off[3])
+        band = rounds._band(few, many, least, larger)
+        alive, hazard = (each[edges[1:-1] - 1] for each in kaplan_meier(*counts))
+        low, high = band.least_hazard[1:-1], band.most_hazard[1:-1]
+        slack = 1e-9
+        assert np.all(low <= hazard + slack)
+        assert np.all(hazard <= high + slack)
+        assert np.all(np.exp(-high) <= alive + slack)
+        assert np.all(alive <= np.exp(-low) + slack)
+        tight += int(np.all(np.exp(-low) - np.exp(-high) < 0.5))
+    assert tight > 100  # they say something
+
+
+def test_each_step_of_the_bounds_is_needed() -> None:
+    """With one number at risk in place of the other the bounds are wrong: 10 people, of whom one ends in each of two bins."""
+    few, many = np.array([1.0, 2.0]), np.array([1.0, 2.0])
+    left = np.array([10.0, 5.0, 1.0, 0.0])
+    band = rounds._band(few, many, left, left)
+    np.testing.assert_allclose(band.least_hazard[1:-1], [1 / 10, 1 / 10 + 1 / 5])
+    np.testing.assert_allclose(band.most_hazard[1:-1], [1 / 5, 1 / 5 + 1 / 1])
+    late = rounds._band(np.array([0.0, 1.0]), np.array([1.0, 1.0]), left, left)
+    np.testing.assert_allclose(late.least_hazard[1:-1], [0, 1 / 10])  # early, where many are at risk
+    np.testing.assert_allclose(late.most_hazard[1:-1], [1 / 5, 1.0])  # late, where few are
+    nobody = rounds._band(few, many, np.array([10.0, 0.0, 0.0, 0.0]), left)
+    assert np.all(np.isinf(nobody.most_hazard[1:]))
+    assert np.all(nobody.ended.high[1:] == 1)
+
+
+def records(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    """People by status and cell, the last of which is beyond the line."""
+    if name == "clinic":
+        time, end = rng.exponential(0.8, n), np.minimum(rng.uniform(0, 3, n), 1.5)
+    elif name == "ties":
+        time, end = np.ceil(rng.exponential(0.8, n) * 8) / 8, np.ceil(rng.uniform(0, 3, n) * 4) / 4
+    else:  # nearly nobody ends
+        time, end = rng.exponential(50, n), rng.uniform(0.9, 2, n)
+    seen = np.minimum(time, end)
+    cell = np.where(seen > 1, CELLS, np.clip(np.ceil(seen * CELLS) - 1, 0, CELLS - 1)).astype(int)
+    event = (time <= end) & (seen <= 1)
+    return np.array([np.bincount(cell[which], minlength=CELLS + 1) for which in (event, ~event)])
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": "1/4"}], ids=["pure", "zcdp"])
+@pytest.mark.parametrize("name", ["clinic", "ties", "few"])
+def test_the_band_holds_for_both_estimators_as_often_as_stated(name, budget, monkeypatch) -> None:
+    """At 80 %, 60 releases: fewer than 33 inside has a chance below 1e-5. With a fifth of the reach far fewer are."""
+    inside = {1.0: 0, 0.2: 0}
+    plain = rounds.risen_bounds
+    mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, **budget)
+    for place in range(60):
+        rng = np.random.default_rng([place, 5])
+        counts = records(name, int(rng.choice([150, 400])), rng)
+        line = mechanism.simulate(counts[None], rng)[0]
+        curve, hazard = (each[line.edges[1:-1] - 1] for each in kaplan_meier(*counts))
+        for part in inside:
+            monkeypatch.setattr(
+                rounds, "risen_bounds", lambda totals, away, part=part: plain(totals, part * away)
+            )
+            band = band_for_survival(mechanism, line, 0.8)
+            if part < 1 and np.all(np.isinf(band.most_hazard[1:])):
+                continue  # the bounds crossed: nothing is claimed
+            low, high = band.least_hazard[1:-1] - 1e-9, band.most_hazard[1:-1] + 1e-9
+            holds = np.all((low <= hazard) & (hazard <= high))
+            inside[part] += bool(holds and np.all((np.exp(-high) <= curve) & (curve <= np.exp(-low))))
+    assert inside[1.0] >= 33
+    assert inside[0.2] < 33
+
+
+def test_what_cannot_be_known_is_everything_and_nothing_raises() -> None:
+    for counts in (np.zeros((2, CELLS + 1), int), records("clinic", 3, np.random.default_rng(0))):
+        mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon="0.01")
+        line = mechanism.simulate(counts[None], np.random.default_rng(1))[0]
+        band = band_for_survival(mechanism, line, 0.95)
+        assert np.all(band.ended.low[:-1] <= band.ended.high[:-1])
+        figures = SurvivalFigures.measured(mechanism, line, ends(), 0.95)
+        assert figures.survival(0.9)[1] == 0
+        assert all(math.isfinite(x) for x in figures.restricted_mean(1.0))
+    unknown = SurvivalBand.unknown(4)
+    assert unknown.ended.low.tolist() == [0, 0, 0, 0, 1]
+    assert unknown.ended.high.tolist() == [0, 1, 1, 1, 1]
+    with pytest.raises(InputError, match=r"0\.99"):
+        band_for_survival(mechanism, line, 0.999)
+
+
+def ends() -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(CELLS) / CELLS, np.arange(1, CELLS + 1) / CELLS
+
+
+def test_figures_of_a_release_lie_around_those_of_the_records() -> None:
+    rng = np.random.default_rng(3)
+    counts = records("clinic", 20_000, rng)
+    mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=2)
+    line = mechanism.simulate(counts[None], rng)[0]
+    assert line.edges[-2] == CELLS  # beyond the horizon is a bin of its own
+    figures = SurvivalFigures.measured(mechanism, line, ends(), 0.95)
+    curve, hazard = kaplan_meier(*counts)
+    for at in (40, 200, 399):
+        for (value, low, high), truth, near in (
+            (figures.survival(figures.stop[at]), curve[at], 0.01),
+            (figures.hazard(figures.stop[at]), hazard[at], 0.02),
+            (figures.at_risk(figures.stop[at]), counts.sum(axis=0)[at + 1 :].sum(), 60),
+        ):
+            assert low <= truth <= high
+            assert low <= value <= high
+            assert abs(value - truth) < near
+    area = (1 + 2 * curve[:-2].sum() + curve[-2]) / 2 / CELLS
+    value, low, high = figures.restricted_mean(1.0)
+    assert low < area < high
+    assert abs(value - area) < 0.01
+    half = figures.restricted_mean(0.5)
+    assert half[0] < value
+    assert half[0] == pytest.approx(np.mean(np.concatenate([[1], curve[:199]])) / 2, abs=0.01)
+    middle, low, high = figures.quantile(0.5)
+    assert low <= figures.stop[np.searchsorted(-curve, -0.5)] <= high
+    assert abs(middle - 0.8 * math.log(2)) < 0.05
+    assert figures.quantile(0.99)[0] == math.inf  # not reached before the horizon
+    assert figures.survival(0)[0] > 0.99
+    assert figures.at_risk(-1)[0] == pytest.approx(20_000, abs=100)
+
+
+def test_inside_a_bin_the_curve_falls_as_evenly_mixed_records_do() -> None:
+    """One bin with 60 events and 40 censored of 200: the hazard there is 0.6 of the fall of the logarithm."""
+    counts = np.array([[60.0, 0.0], [40.0, 100.0]])
+    alive = survival_at(np.array([0, 10, 11]), counts)
+    assert alive[0] == 1
+    assert alive[10] == pytest.approx(0.5**0.6)
+    assert alive[5] == pytest.approx(0.75**0.6)
+    single = np.array([[1.0, 1, 0, 1, 0], [0.0, 1, 2, 0, 300]])
+    fine = survival_at(np.arange(6), single)
+    np.testing.assert_allclose(fine[1:-1], kaplan_meier(*single.astype(int))[0][:-1], atol=1e-4)
