@@ -47,7 +47,7 @@ DOORS: dict[tuple[str, str], str] = {
     (
         "tables",
         "published.tables",
-    ): "polytope, scales and fixed_point(constructor=…) are public names of tables",
+    ): "scales and fixed_point(constructor=…) are public names of tables",
     (
         "curves.regression",
         "published.curves",

@@ -113,7 +113,7 @@ def test_the_first_compilation_is_announced(
     with caplog.at_level("INFO", logger="isotone.kernels"):
         Kernel(caller.function, {})(1)
         Kernel(caller.function, {})(1)
-    assert [record.message.split()[1] for record in caplog.records].count("caller") == 1
+    assert [record.message.split()[1].rstrip(":") for record in caplog.records].count("caller") == 1
 
 
 def test_a_first_compilation_is_told_on_stderr(tmp_path: Any) -> None:

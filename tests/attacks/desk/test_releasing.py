@@ -138,7 +138,7 @@ def test_errors_of_a_release_say_what_the_command_line_says_and_nothing_of_conte
         page = released(client, here).text
         assert "Not released" in page
         assert SECRET not in page
-        assert "no column" in page or "no header line" in page
+        assert "has no column" in page or "is empty, or begins with an empty line" in page
         assert "Nothing was charged." in page
     (folder / "survey-release").mkdir()
     (folder / "survey-release" / "other.txt").write_text(SECRET)

@@ -240,7 +240,7 @@ def test_the_plan_for_groups_compares_one_draw_with_a_draw_each():
     assert type(choose_mechanism(Setting(V, groups=2), guarantee, None)) is GroupedDifferenceMechanism
     others = {row.name: row.mechanism for row in found.rows[1:]}
     assert others["PosetMechanism"].guarantee == Guarantee.pure("1/2")
-    assert "hides presence at ε = 1 only" in found.advice
+    assert "GroupedDifferenceMechanism hides it with ε = 1 only" in found.advice
     alone = plan(V, 1, groups=2)  # adding or removing a unit changes one group
     assert alone.best.guarantee == Guarantee.pure(1)
     assert found.epsilon_for(20) < 2 * alone.epsilon_for(20)

@@ -141,23 +141,6 @@ def test_a_named_mechanism_is_first_in_its_plan() -> None:
     assert len({row.name for row in plan}) == len(plan.rows) > 2
 
 
-def test_no_callable_of_the_public_face_has_more_than_fifteen_parameters() -> None:
-    for name in iso.__all__:
-        found = getattr(iso, name)
-        if not callable(found):
-            continue
-        shown = [
-            found,
-            *(part for key, part in vars(found).items() if inspect.isroutine(part) and key[0] != "_"),
-        ]
-        for one in shown:
-            try:
-                parameters = [x for x in inspect.signature(one).parameters if x not in ("self", "cls")]
-            except (TypeError, ValueError):
-                continue
-            assert len(parameters) <= 15, (name, one)
-
-
 def test_every_parameter_has_a_sentence_and_stands_in_the_spec() -> None:
     schema = spec_schema()["$defs"]
     for kind in all_kinds():

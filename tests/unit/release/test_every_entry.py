@@ -39,6 +39,7 @@ STATED = {
     r"description\.unit\.(column|name|contributions)": "one row or one column for a unit, as long as the unit of the guarantee is the same",
     r"description\.(x|y|category|count)(\.\*)?|description\.by\.\*\.\*": "the name of a column of the data",
     r"description\.order\.(covers|choices).*": "what implies what, where noise does not depend on it",
+    r"description\.max_size": "how records were cut, where the noise covers longer ones too: rows alone could tell",
     r"description\.mechanism": "whether the mechanism was named, or left to the plan",
     r"description\.(band|confidence)": "what nothing published depends on: the usual band by its name, or no band at all",
     r"mechanism\.relaxation.*": "how draws of one law are made faster",

@@ -155,5 +155,5 @@ def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
         raise ImportError(name)
 
     monkeypatch.setattr(signing.importlib, "import_module", missing)
-    with pytest.raises(IsotoneError, match="extra 'sign'"):
+    with pytest.raises(IsotoneError, match="need the library cryptography: pip install"):
         make_key(tmp_path / "key")

@@ -353,7 +353,7 @@ def test_a_deep_order_is_closed_as_well():
         (lambda p: open_source(p / "data.xlsx", {"answer": ["a"]}), "ending '.xlsx'"),
         (lambda p: open_source(p / "nowhere" / "x.csv", {"answer": ["a"]}), "no folder"),
         (lambda p: open_source(p / "bad.parquet", {"answer": ["a"]}), "could not be opened as parquet"),
-        (lambda p: open_source(p / "empty.csv", {"answer": ["a"]}), "no header line"),
+        (lambda p: open_source(p / "empty.csv", {"answer": ["a"]}), "is empty, or begins with an empty line"),
         (lambda p: open_source(p / "twice.csv", {"answer": ["a"]}), "names the column 'a' twice"),
         (lambda p: open_source(3, {"answer": ["a"]}), "not a int"),
     ],

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.support.tables_exact import cost, exact_optimum, shapes, solve
 
 from isotone.errors import InputError
-from isotone.tables import fixed_point, polytope, truncated_geometric
+from isotone.published.tables import lp
+from isotone.tables import fixed_point, truncated_geometric
 from isotone.tables.matrices.factored import UNIT, FactoredMechanism, comonotone
 from isotone.tables.matrices.geometric import geometric_matrix, loss_matrix, push_through
 
@@ -38,7 +39,7 @@ def test_no_vertex_of_the_polytope_beats_the_closed_form_in_exact_arithmetic() -
         [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)],
         [Fraction(3, 4), Fraction(0), Fraction(1, 4)],
     ):
-        vertices = polytope.fixed_polytope(z, half).vertices()
+        vertices = lp.fixed_polytope(z, half).vertices()
         best = exact_optimum(z, z, half)
         for _ in range(20):
             mixed = rng.integers(0, 5, (3, 3))

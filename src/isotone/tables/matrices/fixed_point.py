@@ -6,7 +6,7 @@ The trade has a price (docs/theory/tables.md, section 4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.privacy.checks import Number, exact, one_of, positive, whole_number
 from isotone.privacy.guarantee import Neighbours, Unit
-from isotone.published.tables.lp import Solver, linear_program
-from isotone.published.tables.row_by_row import Selector, heuristic
 from isotone.tables.distribution import DistributionLike, is_simulated, probabilities_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.matrices.factored import FactoredMechanism, comonotone, deterministic
@@ -30,6 +28,10 @@ from isotone.tables.matrices.geometric import (
     push_through,
     spread,
 )
+
+if TYPE_CHECKING:
+    from isotone.published.tables.lp import Solver
+    from isotone.published.tables.row_by_row import Selector
 
 __all__ = [
     "Certificate",
@@ -124,8 +126,12 @@ def fixed_point(
     unit, total = Unit(contributions, neighbours), positive(epsilon, "epsilon")
     simulated = is_simulated(z) or (target is not None and is_simulated(target))
     if constructor == "heuristic":
+        from isotone.published.tables.row_by_row import heuristic  # here: it brings what only the papers need
+
         return heuristic(p, goal, total, unit, selector, loss, simulated)
     if constructor == "lp":
+        from isotone.published.tables.lp import linear_program
+
         return linear_program(p, goal, total, unit, loss, solver, simulated)
     step = float(unit.per_step(total))
     if price is not None:

@@ -165,7 +165,7 @@ class Series(Description):
     With ``date`` all periods are of the past, and ``release()`` shows them at once.
 
     >>> Series(Counts(Poset.chain(["dose 2", "dose 1"]), unit="person"), periods=["May", "June"])
-    Series(Counts(Poset(['dose 2', 'dose 1'], [('dose 2', 'dose 1')]), unit=Un..., periods=('May', 'June'), unit=Unit('person'))
+    Series(Counts(Poset(['dose 2', 'dose 1'], [('dose 2', 'dose 1')]..., unit=Unit('person'), periods=('May', 'June'))
     """
 
     kind_name: ClassVar[str] = "series"
