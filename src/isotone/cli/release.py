@@ -395,7 +395,7 @@ def export(
     """Describe a release for catalogues (DCAT), data loaders (Croissant, CSVW, Frictionless) and registries of deployments.
 
     The files stand beside the release and say nothing of the data and the ledger. The entry of the public registry of
-    deployments needs words that only you know: publisher, intended_use and region, here or in [output] of the spec. With
+    deployments needs words that only you know: publisher, intended_use and region, here or under output in the spec. With
     --json all are printed, and nothing is written.
     """
     from isotone.release import load_release

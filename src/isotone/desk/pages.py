@@ -23,6 +23,7 @@ from isotone.desk.drafts import Draft
 from isotone.desk.folder import UnnamedError, name_public
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
+from isotone.release.result import in_digits
 
 __all__ = [
     "STEPS",
@@ -60,6 +61,9 @@ _pages = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+
+_pages.filters["in_digits"] = in_digits
 
 
 def desk_of(request: Request) -> Desk:

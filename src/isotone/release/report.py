@@ -16,6 +16,7 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import rows_in_words
 from isotone.release.kinds import kind_named
 from isotone.release.kinds.kind import Page
+from isotone.release.result import in_digits
 
 if TYPE_CHECKING:
     from isotone.release.result import Release
@@ -166,7 +167,7 @@ def _written(name: str, value: Any, labels: dict[str, str], error: float) -> str
     if isinstance(value, float):
         if name == "sd":
             return _two_digits(value)
-        return _as_known(value, error) if name in _MEASURED else f"{value:,.4g}"
+        return _as_known(value, error) if name in _MEASURED else in_digits(value, 4)
     label = labels.get(str(value)) if name == "element" else None
     return escape(str(value)) if label is None else f"{escape(label)}<small>{escape(str(value))}</small>"
 

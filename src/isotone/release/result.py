@@ -40,6 +40,7 @@ __all__ = [
     "Release",
     "answered",
     "combine",
+    "in_digits",
     "load_release",
     "seal",
     "set_time",
@@ -507,8 +508,19 @@ def _image(svg: str) -> str:
 def written(value: Any) -> str:
     """A published value as a screen shows it."""
     if isinstance(value, (int, float)):
-        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+        return f"{value:,}" if isinstance(value, int) else in_digits(value, 6)
     return str(value)
+
+
+def in_digits(value: float, digits: int) -> str:
+    """A number with so many digits that matter, and with all that stand before the point.
+
+    >>> in_digits(11914.06, 4), in_digits(200000.0, 4), in_digits(0.0001721, 4), in_digits(20.25, 4)
+    ('11,914', '200,000', '0.0001721', '20.25')
+    """
+    if 10 ** (digits - 1) <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:,.{digits}g}"
 
 
 def seal(columns: Mapping[str, tuple[Any, ...]], manifest: Mapping[str, Any]) -> Release:
