@@ -1,4 +1,4 @@
-"""Populations for the benchmark of distributions, on a line from 0 to 1.
+"""Populations for the benchmark of distributions, on a line from 0 to 1, and of survival, with times up to 1.
 
 The constants of the mechanism are those that a laboratory chose on other populations. The second half here was written down before
 anything was run on it, and nothing was changed afterwards.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FIRST", "UNSEEN"]
+__all__ = ["FIRST", "FIRST_TIMES", "UNSEEN", "UNSEEN_TIMES"]
 
 Sample = Callable[[np.random.Generator, int], Any]
 
@@ -37,3 +37,33 @@ UNSEEN: dict[str, Sample] = {
     "beta at both ends": lambda rng, n: rng.beta(0.4, 0.6, n),
     "whole years": lambda rng, n: np.floor(rng.triangular(0, 40, 100, n)) / 100,
 }
+
+FIRST_TIMES: dict[str, tuple[Sample, Sample]] = {
+    "constant risk": (
+        lambda rng, n: rng.exponential(0.25, n),
+        lambda rng, n: np.minimum(rng.uniform(0, 1, n), 0.5),
+    ),
+    "growing risk": (lambda rng, n: rng.weibull(1.8, n) / 6, lambda rng, n: rng.exponential(0.5, n)),
+    "cured or early": (
+        lambda rng, n: np.where(
+            rng.random(n) < 0.55,
+            9.0,
+            np.where(rng.random(n) < 0.4, rng.exponential(0.017, n), rng.exponential(0.33, n)),
+        ),
+        lambda rng, n: rng.uniform(0.2, 0.83, n),
+    ),
+}
+"""Times of events and of censoring. The constants of the mechanism were looked at on these."""
+
+UNSEEN_TIMES: dict[str, tuple[Sample, Sample]] = {
+    "two risks": (
+        lambda rng, n: np.minimum(rng.gamma(6, 0.05, n), rng.exponential(1.5, n)),
+        lambda rng, n: 0.3 + 0.7 * rng.beta(2, 1, n),
+    ),
+    "yearly visits": (
+        lambda rng, n: np.ceil(12 * rng.lognormal(-1, 0.9, n)) / 12,
+        lambda rng, n: np.ceil(4 * rng.uniform(0.1, 1.2, n)) / 4,
+    ),
+    "rare and late": (lambda rng, n: 0.4 + rng.exponential(2.0, n), lambda rng, n: rng.weibull(2, n)),
+}
+"""Written down before anything was run on them."""

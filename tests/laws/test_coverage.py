@@ -65,6 +65,8 @@ TESTED: dict[str, str] = {
     "band_for_survival": "tests/unit/distribution/test_survival.py::test_the_band_holds_for_both_estimators_as_often_as_stated",
     "measured": "tests/unit/distribution/test_survival.py::test_figures_of_a_release_lie_around_those_of_the_records",
     "checked": "tests/unit/distribution/test_line_bands.py::test_a_confidence_that_draws_cannot_tell_is_refused",
+    "bounded_half_widths": "tests/unit/counts/test_breakdown_noise.py::test_intervals_hold_for_the_worst_law_and_are_not_absurd",
+    "draws_of_margins": "tests/unit/counts/test_breakdown_noise.py",
     "epsilon_for": "tests/unit/counts/test_plan.py",
     "rho_for": "tests/unit/counts/test_plan.py",
 }
