@@ -1,19 +1,25 @@
-"""Distributions: errors and bands against what a user would do otherwise, on populations of which half were fixed before any run."""
+"""Distributions and survival: errors and bands against what a user would do otherwise, on populations of which half were fixed before any run."""
 
 from __future__ import annotations
 
 import math
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks._distribution_populations import FIRST, UNSEEN
+from benchmarks._distribution_populations import FIRST, FIRST_TIMES, UNSEEN, UNSEEN_TIMES
 from isotone.array_types import Floats, Ints
-from isotone.distribution import DistributionMechanism
+from isotone.distribution import DistributionMechanism, partition
+from isotone.distribution import mechanism as rounds
 from isotone.distribution.band import band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
+from isotone.distribution.survival import band_for_survival, kaplan_meier, survival_at, survival_counts
 from isotone.linear.least_squares import SumTree
 from isotone.mechanism import Progress
 from isotone.order.isotonic import pool_adjacent_violators
@@ -160,6 +166,10 @@ def run(quick: bool, progress: Progress) -> str:
     parts = [_compared("Populations fixed before any run", UNSEEN, quick, progress, 0.0)]
     parts.append(_compared("The other populations", FIRST, quick, progress, 0.4))
     parts.append(_bands(quick, progress))
+    parts.append(_survival("Survival: populations fixed before any run", UNSEEN_TIMES, quick, progress))
+    parts.append(_survival("Survival: the other populations", FIRST_TIMES, quick, progress))
+    parts.append(_survival_bands(quick, progress))
+    parts.append(_reading(quick, progress))
     progress(1.0, "done")
     return "\n\n".join([*parts, _NOTES])
 
@@ -214,6 +224,18 @@ def _compared(title: str, populations: dict[str, Any], quick: bool, progress: Pr
     lines.append(
         f"| PrivTree, 30 % | {' | '.join(map(_three, [*one, np.exp(np.log(np.array(one)).mean(axis=0))]))} |"
     )
+    for family, setting in (("tree of even bins", "4096 bins, 16-ary"), ("ApproximateQuantiles", "4 levels")):
+        fixed = [
+            np.exp(
+                np.mean(
+                    [np.log(mean[family, setting][p, n, e] / mean["ours", ""][p, n, e]) for p in populations],
+                    axis=0,
+                )
+            )
+            for n, e in cases
+        ]
+        whole = np.exp(np.log(np.array(fixed)).mean(axis=0))
+        lines.append(f"| {family}, {setting} | {' | '.join(map(_three, [*fixed, whole]))} |")
     own = [np.mean([mean["ours", ""][p, n, e][0] for p in populations]) for n, e in cases]
     lines.append(f"| ours, mean KS | {' | '.join(f'{x:.2g}' for x in own)} | |")
     return "\n".join(lines)
@@ -223,35 +245,250 @@ def _three(numbers: Floats) -> str:
     return " / ".join(f"{x:.2f}" for x in numbers)
 
 
+@contextmanager
+def privtree_bins() -> Generator[None]:
+    """Bins as PrivTree finds them, with 30 % of the budget from one root, and flat counts."""
+    kept = partition.ROOTS, rounds._FLAT, rounds._HALVING
+    partition.ROOTS, rounds._FLAT = 1, 10**9
+    rounds._HALVING = {"pure": Fraction(3, 10), "zcdp": Fraction(3, 10)}
+    try:
+        yield
+    finally:
+        partition.ROOTS, rounds._FLAT, rounds._HALVING = kept
+
+
+def _banded(cells: Ints, epsilon: float, n: int) -> tuple[bool, float, float]:
+    """Whether the band of one release has the truth, its width over the records, and the CPU time of the release with its estimate."""
+    mechanism = DistributionMechanism(CELLS, epsilon=epsilon)
+    start = time.process_time()
+    line = mechanism.release(cells[None, None])[0]
+    shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), CELLS)
+    spent = time.process_time() - start
+    band = band_for_records(mechanism, line, 0.95)
+    truth = (np.concatenate([[0.0], np.cumsum(cells)]) / n)[line.edges]
+    inside = bool(np.all((band.low <= truth + 1e-12) & (truth <= band.high + 1e-12)))
+    wide = band.high[1:] - band.low[:-1]  # of every record in the bin
+    return inside, float(wide @ np.diff(truth)), spent
+
+
 def _bands(quick: bool, progress: Progress) -> str:
-    lines = ["### Bands of the records at 95 %, and the time of a release with its estimate", "",
-             "| records, ε | inside | mean width | ms |", "|---|---|---|---|"]  # fmt: skip
+    lines = ["### Bands of the records at 95 %, and the CPU time of a release with its estimate", "",
+             "| records, ε | inside | mean width | width on PrivTree's bins over ours | ms |", "|---|---|---|---|---|"]  # fmt: skip
     for place, (n, epsilon) in enumerate(CASES[1:4] if quick else CASES):
-        progress(0.8 + 0.2 * place / len(CASES), "bands")
-        mechanism = DistributionMechanism(CELLS, epsilon=epsilon)
-        inside, widths, spent = [], [], 0.0
+        progress(0.6 + 0.1 * place / len(CASES), "bands")
+        found, there = [], []
         for name, sample in UNSEEN.items():
-            for repetition in range(2 if quick else 30 if n < 10_000 else 10):
-                rng = np.random.default_rng([repetition, n, len(name), 7])
-                cells = counted(sample, n, rng)
-                start = time.process_time()
-                line = mechanism.release(cells[None, None])[0]
-                shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), CELLS)
-                spent += time.process_time() - start
-                band = band_for_records(mechanism, line, 0.95)
-                truth = (np.concatenate([[0], np.cumsum(cells)]) / n)[line.edges]
-                inside.append(bool(np.all((band.low <= truth + 1e-12) & (truth <= band.high + 1e-12))))
-                widths.append(float((band.high - band.low)[1:-1].mean()) if line.bins > 1 else 1.0)
-        milliseconds = 1000 * spent / len(inside)
+            for repetition in range(2 if quick else 20 if n < 10_000 else 6):
+                cells = counted(sample, n, np.random.default_rng([repetition, n, len(name), 7]))
+                found.append(_banded(cells, epsilon, n))
+                with privtree_bins():
+                    there.append(_banded(cells, epsilon, n))
+        inside, width, spent = np.mean(found, axis=0)
+        ratio = np.mean(there, axis=0)[1] / width
         lines.append(
-            f"| {n:,}, {epsilon:g} | {sum(inside)} of {len(inside)} | {np.mean(widths):.3g} | {milliseconds:.0f} |"
+            f"| {n:,}, {epsilon:g} | {round(inside * len(found))} of {len(found)} | {width:.3g} | {ratio:.2f} | {1000 * spent:.0f} |"
         )
+    many = 20 if quick else 1_000
+    lines += ["", f"{many:,} releases of each population, 300 records, ε = 1: "]
+    covered: list[str] = []
+    for name, sample in UNSEEN.items():
+        progress(0.7, f"band of {name}")
+        held = 0
+        for repetition in range(many):
+            cells = counted(sample, 300, np.random.default_rng([repetition, len(name), 8]))
+            mechanism = DistributionMechanism(CELLS, epsilon=1)
+            line = mechanism.release(cells[None, None])[0]
+            band = band_for_records(mechanism, line, 0.95)
+            truth = (np.concatenate([[0.0], np.cumsum(cells)]) / 300)[line.edges]
+            held += bool(np.all((band.low <= truth + 1e-12) & (truth <= band.high + 1e-12)))
+        covered.append(f"{name} {100 * held / many:.1f} %")
+    lines[-1] += ", ".join(covered) + "."
     return "\n".join(lines)
+
+
+# Survival. Records are by status and cell; the last cell is beyond the line.
+
+_BINS = (6, 12, 24, 60, 120, 480)
+
+
+def _lived(population: tuple[Any, Any], n: int, rng: np.random.Generator) -> Ints:
+    time_, end = (np.asarray(sample(rng, n)) for sample in population)
+    seen = np.minimum(time_, end)
+    cell = np.where(seen > 1, CELLS, np.clip(np.ceil(seen * CELLS) - 1, 0, CELLS - 1)).astype(int)
+    event = (time_ <= end) & (seen <= 1)
+    return np.array([np.bincount(cell[which], minlength=CELLS + 1) for which in (event, ~event)])
+
+
+def _even(bins: int) -> Ints:
+    return np.append(np.arange(bins + 1) * CELLS // bins, CELLS + 1)
+
+
+def our_survival(cells: Ints, epsilon: float, rng: np.random.Generator) -> Floats:
+    """The released mechanism, its number of records included."""
+    mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=epsilon)
+    line = mechanism.simulate(cells[None], rng)[0]
+    return survival_at(line.edges, survival_counts(mechanism, line))
+
+
+def gondara_wang(bins: int, scale: float) -> Rival:
+    """Noise on events and censored times of even bins, at risk by subtraction (Gondara and Wang 2020), from memory of the paper.
+
+    With a scale of 2 it is as published; with 1 each person is taken to be in one cell, and the first number at risk is a sum.
+    """
+
+    def run(cells: Ints, epsilon: float, rng: np.random.Generator) -> Floats:
+        edges = _even(bins)
+        noisy = np.add.reduceat(cells, edges[:-1], axis=1) + rng.laplace(0, scale / epsilon, (2, bins + 1))
+        events, lost = np.maximum(noisy, 0)
+        first = cells.sum() + rng.laplace(0, scale / epsilon) if scale > 1 else max(noisy.sum(), 1.0)
+        left = np.maximum(first - np.concatenate([[0], np.cumsum(events + lost)[:-1]]), 1.0)
+        curve = np.cumprod(1 - np.clip(events / np.maximum(left, events + 1e-9), 0, 1))
+        return np.interp(np.arange(CELLS + 1), edges[:-1], np.concatenate([[1.0], curve[:-1]]))
+
+    return run
+
+
+def flat_survival(bins: int) -> Rival:
+    """Even bins by status with noise 1/ε, the nearest counts that are not negative and keep the sum, and our rule inside bins."""
+
+    def run(cells: Ints, epsilon: float, rng: np.random.Generator) -> Floats:
+        edges = _even(bins)
+        noisy = np.add.reduceat(cells, edges[:-1], axis=1) + rng.laplace(0, 1 / epsilon, (2, bins + 1))
+        noisy[0, -1] = 0.0
+        every = np.delete(noisy.ravel(), bins)
+        total = max(float(every.sum()), 1.0)
+        high = np.sort(every)[::-1]
+        off = (np.cumsum(high) - total) / np.arange(1, high.size + 1)
+        kept = np.maximum(every - off[high > off][-1], 0.0)
+        return survival_at(edges, np.insert(kept, bins, 0.0).reshape(2, -1))
+
+    return run
+
+
+SURVIVAL: dict[str, dict[str, Rival]] = {
+    "Gondara and Wang, noise 2/ε": {f"{k} bins": gondara_wang(k, 2) for k in _BINS},
+    "the same with noise 1/ε": {f"{k} bins": gondara_wang(k, 1) for k in _BINS},
+    "flat bins by status": {f"{k} bins": flat_survival(k) for k in _BINS},
+}
+
+
+def _survival(title: str, populations: dict[str, Any], quick: bool, progress: Progress) -> str:
+    cases = CASES[1:4] if quick else CASES
+    made: dict[Any, list[Floats]] = {}
+    for n, epsilon in cases:
+        progress(0.8, f"survival, {n} records, ε = {epsilon}")
+        for name, population in populations.items():
+            for repetition in range(1 if quick else 8 if n < 10_000 else 4):
+                seed = [repetition, n, int(10 * epsilon), len(name), 3]
+                cells = _lived(population, n, np.random.default_rng(seed))
+                truth = np.concatenate([[1.0], kaplan_meier(*cells)[0]])[: CELLS + 1]
+                left = cells.sum() - np.concatenate([[0], np.cumsum(cells.sum(axis=0))[:-1]])
+                use = left >= max(0.02 * n, 5)
+                runs = {("ours", ""): our_survival} | {
+                    (f, s): r for f, e in SURVIVAL.items() for s, r in e.items()
+                }
+                for key, rival in runs.items():
+                    found = rival(cells, epsilon, np.random.default_rng([*seed, 1]))[: CELLS + 1]
+                    apart = np.abs(found - truth)[use]
+                    made.setdefault((key, name, n, epsilon), []).append(np.array([apart.max(), apart.mean()]))
+    mean = {key: np.mean(found, axis=0) for key, found in made.items()}
+    lines = [
+        f"### {title}",
+        "",
+        f"| largest / mean distance of curves where 2 % are at risk: error over ours | {' | '.join(f'{n:,}, {e:g}' for n, e in cases)} | all |",
+        "|---|" + "---|" * (len(cases) + 1),
+    ]
+
+    def ratios(setting: tuple[str, str], n: int, epsilon: float) -> Floats:
+        return np.array(
+            [mean[setting, p, n, epsilon] / mean[("ours", ""), p, n, epsilon] for p in populations]
+        )
+
+    for family, settings in SURVIVAL.items():
+        each = [np.min([ratios((family, s), *case) for s in settings], axis=0) for case in cases]
+        alike = [np.min([_mean(ratios((family, s), *case)) for s in settings], axis=0) for case in cases]
+        fixed = {s: _mean(np.concatenate([ratios((family, s), *case) for case in cases])) for s in settings}
+        best = min(fixed, key=lambda s: float(fixed[s][0]))
+        for words, rows, whole in (
+            ("best bins for each population", list(map(_mean, each)), _mean(np.concatenate(each))),
+            ("best bins for each case", alike, _mean(np.array(alike))),
+            (best, [_mean(ratios((family, best), *case)) for case in cases], fixed[best]),
+        ):
+            lines.append(f"| {family}, {words} | {' | '.join(map(_three, [*rows, whole]))} |")
+    own = [np.mean([mean[("ours", ""), p, n, e][0] for p in populations]) for n, e in cases]
+    lines.append(f"| ours, mean of the largest distance | {' | '.join(f'{x:.2g}' for x in own)} | |")
+    return "\n".join(lines)
+
+
+def _mean(ratios: Floats) -> Floats:
+    return np.exp(np.log(ratios).mean(axis=0))
+
+
+def _survival_bands(quick: bool, progress: Progress) -> str:
+    lines = ["### Bands of survival at 95 %, and the CPU time of a release with its estimate", "",
+             "| records, ε | Kaplan–Meier inside | Nelson–Aalen inside | mean width of survival | ms |", "|---|---|---|---|---|"]  # fmt: skip
+    for n, epsilon in CASES[1:4] if quick else CASES:
+        progress(0.9, "bands of survival")
+        mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=epsilon)
+        found = []
+        for name, population in UNSEEN_TIMES.items():
+            for repetition in range(2 if quick else 100 if n * epsilon < 1_000 else 10):
+                cells = _lived(population, n, np.random.default_rng([repetition, n, len(name), 9]))
+                start = time.process_time()
+                line = mechanism.release(cells[None])[0]
+                survival_at(line.edges, survival_counts(mechanism, line))
+                spent = time.process_time() - start
+                band = band_for_survival(mechanism, line, 0.95)
+                low, high = band.least_hazard[1:-1], band.most_hazard[1:-1]
+                curve, hazard = (each[line.edges[1:-1] - 1] for each in kaplan_meier(*cells))
+                one = np.all((np.exp(-high) <= curve + 1e-9) & (curve <= np.exp(-low) + 1e-9))
+                two = np.all((low <= hazard + 1e-9) & (hazard <= high + 1e-9))
+                found.append((one, two, np.mean(np.exp(-low) - np.exp(-high)), spent))
+        one, two, width, spent = np.mean(found, axis=0)
+        held = " | ".join(f"{round(part * len(found))} of {len(found)}" for part in (one, two))
+        lines.append(f"| {n:,}, {epsilon:g} | {held} | {width:.3g} | {1000 * spent:.0f} |")
+    return "\n".join(lines)
+
+
+def _reading(quick: bool, progress: Progress) -> str:
+    """The query of a release on Parquet, and a plain histogram of the same column by the same engine."""
+    import duckdb
+
+    from isotone.reading.lines import CellLine, LineSource, count_line
+
+    progress(0.95, "rows from Parquet")
+    rows, line = 10**6 if quick else 10**7, CellLine.of(Fraction(0), Fraction(10**6))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        sql = f"copy (select exp(10 + 0.8 * sqrt(-2 * ln(random() + 1e-12)) * cos(6.2832 * random())) x from range({rows})) to '{path}'"
+        duckdb.sql(sql)
+        width = 10**6 / line.cells
+        plain = f"select floor(x / {width}) c, count(*) n from '{path}' where x is not null group by 1"
+
+        def ours_() -> None:
+            source = LineSource(str(path), "x", line)
+            assert count_line(source, source.open()).sum() == rows
+
+        def theirs() -> None:
+            assert duckdb.sql(plain).fetchnumpy()["n"].sum() == rows
+
+        spent = {"ours": np.inf, "plain": np.inf}
+        for _ in range(3):
+            for name, run in (("ours", ours_), ("plain", theirs)):
+                start = time.process_time()
+                run()
+                spent[name] = min(spent[name], time.process_time() - start)
+    return (
+        f"### Rows from Parquet\n\n{rows:,} rows by cell of a line: {spent['ours']:.2f} CPU seconds, a plain histogram "
+        f"{spent['plain']:.2f}, {spent['ours'] / spent['plain']:.2f} times as much (least of three)."
+    )
 
 
 _NOTES = (
     "Ratios above 1 mean that the other has the larger error; geometric means over six populations, each case with the setting that is best for it and "
     "for the measure in hindsight, which favours the rivals. KS is the largest distance of shares, W₁ the area between both lines in interquartile ranges, and the "
     "quantiles those of 5, 25, 50, 75 and 95 % by how many records lie between (at least 1e-5). Ours pays for the number of records; rivals that "
-    "need it are given it. Rivals were written for this benchmark, on 4,096 cells."
+    "need it are given it. Rivals were written for this benchmark, on 4,096 cells; that of Gondara and Wang from memory of the paper. Width of a band is "
+    "its height over each record's bin, averaged over records; PrivTree's bins have the same construction of a band. Bins of rivals of survival are "
+    "chosen in hindsight."
 )
