@@ -470,7 +470,8 @@ def _reading(quick: bool, progress: Progress) -> str:
             assert count_line(source, source.open()).sum() == rows
 
         def theirs() -> None:
-            assert duckdb.sql(plain).fetchnumpy()["n"].sum() == rows
+            found: Any = duckdb.sql(plain)
+            assert found.fetchnumpy()["n"].sum() == rows
 
         spent = {"ours": np.inf, "plain": np.inf}
         for _ in range(3):

@@ -53,9 +53,8 @@ def changed(line: np.ndarray, neighbours: str, contributions: int) -> list[np.nd
 
 
 def made(neighbours: str, contributions: int, **more: Any) -> DistributionMechanism:
-    return DistributionMechanism(
-        **{"cells": CELLS, "neighbours": neighbours, "contributions": contributions, **more}
-    )
+    given: dict[str, Any] = {"cells": CELLS, "neighbours": neighbours, "contributions": contributions, **more}
+    return DistributionMechanism(**given)
 
 
 def worst(mechanism: DistributionMechanism, *losses: Any, shape: Any = (1, -1), lines: Any = None) -> float:
@@ -207,7 +206,7 @@ def deepest(partition: Partition, depth: int = 12, top: int = 400) -> float:
     best = np.zeros(top + 1)  # by the largest count that is allowed from here on
     for level in range(depth, -1, -1):
         x = np.arange(top + 1) - level * partition.step
-        gain = np.array([math.log(chance(v, partition) / chance(v - 1, partition)) for v in x])
+        gain = np.array([math.log(chance(v, partition) / chance(v - 1, partition)) for v in x.tolist()])
         best = np.maximum.accumulate(np.maximum(gain + best, 0.0))
     return float(best[-1])
 
@@ -274,7 +273,8 @@ def test_each_level_takes_a_step_off_the_count_and_only_cells_end_a_path() -> No
 
     line = np.zeros(64 * 8, np.int64)
     line[100] = heap
-    edges = partition.edges(line, Even())
+    draws: Any = Even()
+    edges = partition.edges(line, draws)
     assert {100, 101} <= set(edges.tolist())
     for depth, compared in enumerate(seen[:6]):
         assert max(compared) == heap - depth * partition.step - partition.threshold
@@ -323,7 +323,7 @@ def test_budgets_add_up_exactly_on_every_path(budget, neighbours, contributions)
         for bins, levels in ((3, 1), (200, 2), (4000, 3)):
             rule = mechanism.rule(10**7)
             rest = mechanism.parts(halves=rule.halves)[2]
-            noise = mechanism.counts_noise(rule, bins)
+            noise: Any = mechanism.counts_noise(rule, bins)
             unit = mechanism.unit
             if mechanism.guarantee.kind == "pure":
                 assert noise.rate * levels * unit.steps == rest

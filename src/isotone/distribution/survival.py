@@ -31,10 +31,10 @@ _FEWEST = 0.3
 
 def kaplan_meier(events: Ints, censored: Ints) -> tuple[Floats, Floats]:
     """The estimators of exact counts by cell, up to the end of each: Kaplan and Meier's, and Nelson and Aalen's."""
-    every = np.asarray(events, np.float64) + censored
+    every = (events + censored).astype(np.float64)
     at_risk = every[::-1].cumsum()[::-1]
     hazard = np.divide(events, at_risk, out=np.zeros(every.size), where=at_risk > 0)
-    return np.cumprod(1 - hazard), np.cumsum(hazard)
+    return np.asarray(np.cumprod(1 - hazard), np.float64), np.cumsum(hazard)
 
 
 def survival_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:

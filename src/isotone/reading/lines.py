@@ -100,16 +100,16 @@ class CellLine:
         return edges[:-1], edges[1:]
 
     def place(self, value: nw.Expr) -> nw.Expr:
-        """The cell of each number. Null stays null."""
+        """The cell of each number, or −1 for the first. Null stays null."""
         low, high, last = float(self.low), float(self.high), self.cells - 1
         if self.spacing == "values":
             return nearest_mark(value, self.values)
         if self.spacing == "integers":
-            return whole_steps(value, low, high, last, 0.5).clip(0, last)
-        # counted from above, so that a value at an end is in the cell below
+            return whole_steps(value, low, high, last, 0.5)
+        # counted from above, so that a value at an end is in the cell below: the lowest value of all is in −1
         if self.spacing == "log":
             value, low, high = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
-        return (last - whole_steps(value * -1.0, -high, -low, self.cells)).clip(0, last)
+        return last - whole_steps(value * -1.0, -high, -low, self.cells)
 
 
 def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:
@@ -183,10 +183,11 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
         rows, names = groups.placed(rows), [GROUP, *names]
     found = collect(source.bounded(rows, names, salt).group_by(*names).agg(nw.len().alias(_COUNT)))
     at = {name: np.array(found[name], dtype=np.intp) for name in names}
+    status = 1 - at[_ENDED] if event is not None else 0
     counts = np.zeros(shape, np.int64)
-    counts[at.get(GROUP, 0), 1 - at[_ENDED] if event is not None else 0, at[_CELL]] = np.array(
-        found[_COUNT], dtype=np.int64
-    )
+    cell = np.clip(at[_CELL], 0, shape[2] - 1)
+    place: Any = (at.get(GROUP, 0), status, cell)
+    np.add.at(counts, place, np.array(found[_COUNT], dtype=np.int64))
     return counts
 
 

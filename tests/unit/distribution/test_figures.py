@@ -110,7 +110,12 @@ def test_estimates_are_shares_that_rise_and_lie_near_the_truth() -> None:
     rng = np.random.default_rng(3)
     cells = np.bincount(np.minimum(rng.exponential(300, 4000).astype(int), 4095), minlength=4096)
     truth = np.concatenate([[0], np.cumsum(cells)]) / cells.sum()
-    for budget, most in (({"epsilon": 1}, 0.03), ({"rho": "1/4"}, 0.03), ({"epsilon": 30}, 0.002)):
+    cases: list[tuple[dict[str, Any], float]] = [
+        ({"epsilon": 1}, 0.03),
+        ({"rho": "1/4"}, 0.03),
+        ({"epsilon": 30}, 0.002),
+    ]
+    for budget, most in cases:
         mechanism = DistributionMechanism(4096, **budget)
         line = mechanism.simulate(cells[None, None], rng)[0]
         counts = bin_counts(mechanism, line)

@@ -75,7 +75,7 @@ def test_the_band_for_the_population_holds_as_often_as_stated() -> None:
         shares = np.concatenate([[0.0], np.cumsum(law)])[line.edges]
         hits += bool(np.all((band.low <= shares + 1e-9) & (shares <= band.high + 1e-9)))
         low, high = 0.65 * band.low + 0.35 * band.high, 0.35 * band.low + 0.65 * band.high
-        narrow += bool(np.all((low <= shares) & (shares <= high))[()])
+        narrow += bool(np.all((low <= shares) & (shares <= high)))
     assert binom.cdf(hits, runs, 0.8) > FALSE_ALARM
     assert binom.cdf(narrow, runs, 0.8) < FALSE_ALARM
 
@@ -179,7 +179,8 @@ def test_only_decisions_and_noisy_counts_are_in_what_is_released() -> None:
 
 def test_fresh_draws_have_the_law_of_the_noise_that_was_added() -> None:
     """Whole numbers, as many as there are counts, with the variance of the rounds that were made."""
-    for budget in ({"epsilon": 1}, {"rho": Fraction(1, 4)}):
+    budgets: list[dict[str, Any]] = [{"epsilon": 1}, {"rho": Fraction(1, 4)}]
+    for budget in budgets:
         mechanism = DistributionMechanism(CELLS, public_n=2_000_000, **budget)
         line = mechanism.release(TRUTHS["even"].reshape(1, 1, -1))[0]
         rule = mechanism.rule(line.number)

@@ -51,7 +51,7 @@ def test_a_release_has_a_band_around_the_truth_and_verifies(shelf) -> None:
 
 
 def test_readers_ask_for_quantiles_shares_and_inequality(shelf) -> None:
-    release = load_release(shelf["plain"])
+    release: Any = load_release(shelf["plain"])
     middle, (low, high) = release.quantile(0.5), release.quantiles([0.1, 0.9])
     assert middle.low <= middle.value <= middle.high
     assert low.value < middle.value < high.value
@@ -72,12 +72,12 @@ def test_readers_ask_for_quantiles_shares_and_inequality(shelf) -> None:
 
 
 def test_groups_and_releases_are_compared_with_half_of_the_error_each(shelf) -> None:
-    release = load_release(shelf["groups"])
+    release: Any = load_release(shelf["groups"])
     one, other = (release.quantile(0.5, group=sex, confidence=0.975) for sex in "fm")
     apart = release.difference("f", "m", 0.5)
     assert apart.confidence == pytest.approx(0.95)
     assert (apart.low, apart.high) == (other.low - one.high, other.high - one.low)
-    plain = load_release(shelf["plain"])
+    plain: Any = load_release(shelf["plain"])
     same, half = plain.change(plain, 0.5, confidence=0.5), plain.quantile(0.5, confidence=0.75)
     assert same.value == 0
     assert same.confidence == 0.5

@@ -56,7 +56,7 @@ def test_a_release_has_a_band_around_the_curve_of_the_records_and_verifies(shelf
         release = load_release(folder)
         assert verify(folder).holds, name
         frame = release.frame()
-        rows = DATA if name == "plain" else DATA[ARM == "old"]
+        rows: Any = DATA if name == "plain" else DATA[ARM == "old"]
         frame = frame if name == "plain" else frame[frame["group"] == "old"]
         assert frame.x.iloc[-1] == 48
         assert np.all((frame.low <= frame.value) & (frame.value <= frame.high))
@@ -67,7 +67,7 @@ def test_a_release_has_a_band_around_the_curve_of_the_records_and_verifies(shelf
 
 
 def test_readers_ask_at_public_times(shelf) -> None:
-    release = load_release(shelf["plain"])
+    release: Any = load_release(shelf["plain"])
     year = release.survival(12)
     assert year.low <= year.value <= year.high
     assert abs(year.value - truth(DATA, 12)) < 0.05
@@ -101,7 +101,8 @@ def test_readers_ask_at_public_times(shelf) -> None:
 
 
 def test_arms_and_releases_are_compared_with_half_of_the_error_each(shelf) -> None:
-    release, plain = load_release(shelf["arms"]), load_release(shelf["plain"])
+    release: Any = load_release(shelf["arms"])
+    plain: Any = load_release(shelf["plain"])
     one, other = (release.survival(24, group=arm, confidence=0.975) for arm in ("old", "new"))
     apart = release.difference("old", "new", 24)
     assert apart.confidence == pytest.approx(0.95)
@@ -135,7 +136,7 @@ def test_arms_and_releases_are_compared_with_half_of_the_error_each(shelf) -> No
 )
 def test_descriptions_that_mean_nothing_are_refused(given, message) -> None:
     with pytest.raises(InputError, match=message):
-        iso.Survival("months", **{"event": "died", "horizon": 48, **given})
+        iso.Survival("months", **dict[str, Any]({"event": "died", "horizon": 48, **given}))
 
 
 def test_contents_never_raise_and_text_without_words_does_where_formats_have_types(ledger, tmp_path) -> None:
@@ -185,13 +186,13 @@ def test_a_spec_and_the_command_line_do_the_same(tmp_path, monkeypatch, capsys) 
     DATA.assign(status=np.where(DATA.died == 1, "Dead", "alive")).to_csv("data.csv", index=False)
     Path("spec.toml").write_text(SPEC)
     spec = load_spec("spec.toml")
-    words = {"yes": ["dead"], "no": ["alive"]}
+    words: dict[str, Any] = {"yes": ["dead"], "no": ["alive"]}
     assert spec.description == iso.Survival("months", event="status", horizon=48, unit="patient", **words)
     assert "lasts longer than a time" in str(spec.description.plan(epsilon=1, guess=100))
     assert "of no use" in str(spec.description.plan(epsilon="0.1", guess=100))
     assert spec.description.least_budget(iso.Guarantee.pure(1), 0.2, 100) < 5
     iso.Ledger("a.ledger", epsilon=4, unit="patient").create()
-    release = flat.with_spec(spec)[0]
+    release: Any = flat.with_spec(spec)[0]
     assert verify("out").holds
     assert abs(release.survival(12).value - truth(DATA, 12)) < 0.05
     monkeypatch.setattr(sys, "argv", ["isotone", "survival", "out", "12", "24", "--json"])
@@ -225,7 +226,7 @@ def test_the_picture_has_steps_a_band_and_numbers_at_risk_below(shelf) -> None:
         below = [text.get_text() for text in ax.texts]
         assert len(below) == 5 * len(groups) or len(below) == len(ax.get_xticks()) * len(groups)
         at_48 = [int(text.replace(",", "")) for text in below][-1]
-        rows = DATA if name == "plain" else DATA[ARM == "new"]
+        rows: Any = DATA if name == "plain" else DATA[ARM == "new"]
         last = ax.get_xticks()[-1]
         assert abs(at_48 - (rows.months > last).sum()) < 60
 

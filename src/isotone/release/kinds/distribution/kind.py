@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -209,12 +209,15 @@ def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMech
 class LineKind(Kind):
     """What is done with every release that counts records by cell of a public line."""
 
-    described: ClassVar[type[LineDescription]]
     recomputed = "bins and noisy counts are possible, and shares and their band are those of the noisy counts"
+
+    @property
+    def _line(self) -> type[LineDescription]:
+        return cast("type[LineDescription]", self.described)
 
     def rebuild(self, manifest: Manifest) -> DistributionMechanism:
         """The mechanism of the manifest."""
-        return rebuilt(self.described, manifest)
+        return rebuilt(self._line, manifest)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the mechanism of the manifest guarantees for the rows that are let through."""
@@ -224,7 +227,7 @@ class LineKind(Kind):
     def faults(self, release: Release) -> list[str]:
         """Bins and counts that the mechanism cannot have given, and shares that do not follow from them."""
         manifest = release.manifest
-        mechanism, described = self.rebuild(manifest), self.described.from_manifest(manifest, {})
+        mechanism, described = self.rebuild(manifest), self._line.from_manifest(manifest, {})
         entries, lines = manifest["lines"], lines_of(manifest["lines"])
         if [entry["group"] for entry in entries] != list(described.group_names):
             return ["the groups are not those of the description"]
@@ -245,7 +248,7 @@ class LineKind(Kind):
 class DistributionKind(LineKind):
     """How a number is distributed."""
 
-    described: ClassVar[type[LineDescription]] = Distribution
+    described = Distribution
     manifest = DistributionManifest
     classes = (DistributionMechanism.__name__,)
 

@@ -57,7 +57,7 @@ def _survival_at(time: Any) -> Callable[[Any, float, Any], Estimate]:
 class SurvivalKind(LineKind):
     """How long it takes until an event."""
 
-    described: ClassVar[type[LineDescription]] = Survival
+    described = Survival
     manifest = SurvivalManifest
 
     def page(self, release: Release) -> Page:
