@@ -19,6 +19,7 @@ from typing import Any
 
 from isotone.desk.folder import (
     DRAFT,
+    LEDGER,
     PathError,
     Root,
     UnnamedError,
@@ -204,11 +205,17 @@ def new_draft(name: str, sections: Mapping[str, Any], root: Root) -> Draft:
     stem = Path(shown).stem
     entries: dict[str, Any] = {
         "data": {},
-        "privacy": {"epsilon": "1", "ledger": f"{stem}.ledger"},
+        "privacy": {"epsilon": "1", "ledger": _usual_ledger(shown, root)},
         **sections,
         "output": {"folder": f"{stem}-release"},
     }
     return Draft(secrets.token_urlsafe(9), shown, entries)
+
+
+def _usual_ledger(name: str, root: Root) -> str:
+    """The one ledger beside a spec, since all releases from the same people share it; else one that is called like the spec."""
+    found = root.beside(Path(name).parent, LEDGER)
+    return found[0] if len(found) == 1 else f"{Path(name).stem}{LEDGER}"
 
 
 def open_draft(path: str, root: Root, *, named: bool = False) -> Draft:
@@ -272,7 +279,7 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
     try:
         found = read_form(file)
         entries = tomllib.loads(
-            found.spec(data="data.csv", ledger=f"{stem}.ledger", folder=f"{stem}-release")
+            found.spec(data="data.csv", ledger=_usual_ledger(shown, root), folder=f"{stem}-release")
         )
     except (
         IsotoneError,

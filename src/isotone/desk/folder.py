@@ -31,6 +31,7 @@ __all__ = [
     "DATA",
     "DRAFT",
     "FORMS",
+    "LEDGER",
     "PLACES",
     "PRIVATE",
     "PUBLIC",
@@ -53,6 +54,7 @@ DATA = (*CSV, *_PARQUET, *_ARROW, ".jsonl", ".ndjson")
 FORMS = (".xlsx", ".csv")
 """The endings of questionnaires."""
 DRAFT = ".draft.toml"
+LEDGER = ".ledger"
 """The ending of a spec that is not finished."""
 
 _OUTSIDE = (
@@ -149,6 +151,11 @@ class Root:
             for path in found
             if path.parent not in made and not _ODD.search(path.relative_to(folder).as_posix())
         )
+
+    def beside(self, folder: str | Path, ending: str) -> list[str]:
+        """The names of the files in one folder that end so. Nothing is opened."""
+        place = self.folder / folder
+        return [path.name for path in self.walk(f"*{ending}") if path.parent == place]
 
     def specs(self) -> list[Path]:
         """Every TOML file of the folder, however deep or hidden. Where some may stay unseen, an error."""

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from isotone.desk.desk import Desk, Said
 from isotone.desk.drafts import Draft, import_draft, new_draft, open_draft
 from isotone.desk.figures import account, budget_bar, odds, read_guesses
-from isotone.desk.folder import CSV, DATA, DRAFT, FORMS, PathError, UnnamedError
+from isotone.desk.folder import CSV, DATA, DRAFT, FORMS, LEDGER, PathError, UnnamedError
 from isotone.desk.forms import Entry, cut_in_words, form_of, require_columns
 from isotone.desk.jobs import release_at
 from isotone.desk.pages import back, desk_of, draft_of, fields, go, page, piece, said_of, screen, writable
@@ -27,7 +27,7 @@ from isotone.errors import IsotoneError
 from isotone.privacy.guarantee import NEIGHBOURS, exact
 from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
-from isotone.release.spec import Spec
+from isotone.release.spec import Spec, make_ledger
 
 __all__ = [
     "REPORT_POLICY",
@@ -407,31 +407,48 @@ def budget(request: Request) -> Response:
             raise FormError(
                 f"This release alone spends {float(spent):g}, which is more than a total of {total}."
             )
-        if "total" in form and not total and not _ledger(spec, desk).exists():
+        new = not _ledger(spec, desk).exists()
+        if "total" in form and not total and new:
             raise FormError(
                 "This ledger is not there yet. Give its total: it is fixed for good by the first charge."
             )
+        others = _other_ledgers(spec, desk) if new else []
+        if others and form.get("second") != "yes":
+            raise FormError(
+                f"There is a ledger already: {', '.join(others)}. If these data are about the same people, type its name. If they are "
+                "about other people, tick that below."
+            )
+        if others and total:
+            writable(request)
+            make_ledger(spec)
         return go("draft", draft.id, "review")
 
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
-        found, new = None, False
+        found, new, others = None, False, list[str]()
         try:
             spec = draft.spec(desk.root)
             path = _ledger(spec, desk)
             new = not path.exists()
+            others = _other_ledgers(spec, desk)
             found = account(path, spec.privacy.dataset, spec.job.guarantee)
         except IsotoneError as error:
             problems += [] if problems else lines(error)
         picture = "" if found is None else budget_bar(found)
         letter = "ρ" if "rho" in draft.section("privacy") else "ε"
         shown = {"account": found, "new": new or (bool(typed["total"]) and found is None), "picture": picture}
-        return {**shown, "letter": letter}
+        return {**shown, "letter": letter, "others": others}
 
     return screen(request, "budget.html", "budget", work, values, show)
 
 
 def _ledger(spec: Spec, desk: Desk) -> Path:
     return desk.root.inside(spec.privacy.ledger, spec.folder)
+
+
+def _other_ledgers(spec: Spec, desk: Desk) -> list[str]:
+    """The ledgers beside the one that is named, by their names."""
+    path = _ledger(spec, desk)
+    return [name for name in desk.root.beside(path.parent, LEDGER) if name != path.name]
 
 
 # The sixth screen shows the spec, the same in Python and as a command, and a preview of the report.

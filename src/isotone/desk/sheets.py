@@ -134,8 +134,16 @@ class Sheet:
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What the accuracy screen shows of what it can. Nothing is read and nothing is spent."""
-        del asked, guesses
-        return {"text": spec.plan().plain()["text"]}
+        del guesses
+        typed, records = _records(asked)
+        plan = spec.plan(records=records)
+        if plan.view is None:
+            return {"text": plan.plain()["text"]}
+        lines = plan.view.lines()
+        told = [place for place in range(len(lines[0])) if any(row[place] for row in lines[1:])]
+        lines = [[row[place] for place in told] for row in lines]
+        shown = {"lines": lines, "remark": plan.view.remark, "records": typed}
+        return {"text": f"{plan.view.title}.", **shown}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget for an error that is asked for, as text for the spec."""
@@ -144,6 +152,14 @@ class Sheet:
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A release as it might be, from guesses and simulated noise."""
         raise FormError("There is no preview of the report for this kind of release.")
+
+
+def _records(asked: Mapping[str, str]) -> tuple[str, int | None]:
+    """The guessed number of records, as it was typed and as a number."""
+    typed = asked.get("records", "").replace(",", "").strip()
+    if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
+        raise FormError("The number of records is a whole number, guessed without the data.")
+    return typed, int(typed) if typed else None
 
 
 # The least budget for an error, where no formula gives it.
@@ -464,10 +480,8 @@ class CurveSheet(Sheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What methods are expected to lose, for a guessed number of records."""
-        typed = asked.get("records", "").replace(",", "").strip()
-        if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
-            raise FormError("The number of records is a whole number, guessed without the data.")
-        plan = spec.plan(records=int(typed) if typed else None).plain()
+        typed, records = _records(asked)
+        plan = spec.plan(records=records).plain()
         said = plan["text"].partition("\n")[0]
         return {"text": said, "methods": plan.get("rows", []), "records": typed}
 

@@ -20,6 +20,7 @@ from isotone.distribution.survival import band_for_survival, kaplan_meier, survi
 from isotone.errors import InputError
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan"]
 
@@ -85,11 +86,15 @@ class DistributionPlan(Plan[ShapeRow]):
     n: int
     guessed: bool = True
     method: str = "simulated on stated shapes"
+    guarantee: Guarantee | None = None
+    """The guarantee in the words of a release, which name the unit."""
 
     @property
     def title(self) -> str:
         """The guarantee and the guess."""
-        return f"{self.rows[0].mechanism.guarantee}, about {self.n:,} records in {self.rows[0].mechanism.groups:,} group(s)"
+        mechanism = self.rows[0].mechanism
+        where = "" if mechanism.groups == 1 else f" in {mechanism.groups:,} groups"
+        return f"{self.guarantee or mechanism.guarantee}, about {self.n:,} records{where}"
 
     @property
     def remark(self) -> str:

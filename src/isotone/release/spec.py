@@ -60,6 +60,7 @@ __all__ = [
     "audit_name",
     "deliver",
     "load_spec",
+    "make_ledger",
     "open_ledger",
     "parse_spec",
     "sections",
@@ -449,6 +450,14 @@ def open_ledger(spec: Spec) -> Ledger:
     where = privacy.ledger if "://" in privacy.ledger else spec.resolve(privacy.ledger)
     total = privacy.budget.given() if privacy.budget is not None else {}
     return open_or_start(where, dataset=privacy.dataset, unit=unit.words, neighbours=unit.neighbours, **total)
+
+
+def make_ledger(spec: Spec) -> None:
+    """Make the ledger of a spec before its first charge, which a further one in a folder needs."""
+    privacy, unit = spec.privacy, spec.whose
+    total = privacy.budget.given() if privacy.budget is not None else {}
+    where = spec.resolve(privacy.ledger)
+    Ledger(where, dataset=privacy.dataset, unit=unit.words, neighbours=unit.neighbours, **total).create()
 
 
 def deliver(

@@ -8,6 +8,8 @@ import pytest
 from tests.support.desk import Client
 from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, draft, write_answers
 
+import isotone as iso
+
 
 def test_no_page_is_the_answer_to_a_form(tmp_path):
     """Back shows every screen again: forms lead on, also where they are refused, and what was typed is still there."""
@@ -176,3 +178,37 @@ def test_a_header_that_is_cut_at_the_wrong_separator_is_told(tmp_path):
     words = "If ';' stands between names, say so under 'How the file is written'."
     assert words in html.unescape(client.post(f"{here}/data/look", **PAGES["data"]).text)
     assert words in html.unescape(client.post(f"{here}/data", **PAGES["data"]).problems)
+
+
+def test_a_second_draft_pays_from_the_ledger_that_is_there(tmp_path):
+    """Releases from the same people share a ledger. One for other people is made where the steward says that they are others."""
+    write_answers(tmp_path)
+    iso.Ledger(tmp_path / "people.ledger", epsilon=1, unit="person").create()
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    for name in ("data", "what", "accuracy"):
+        assert client.post(f"{here}/{name}", **PAGES[name]).status == 303
+    assert 'value="people.ledger"' in client.get(f"{here}/budget").text
+    refused = client.post(f"{here}/budget", ledger="other.ledger", dataset="", total="2")
+    assert "There is a ledger already: people.ledger." in html.unescape(refused.problems)
+    assert not (tmp_path / "other.ledger").exists()
+    assert (
+        client.post(f"{here}/budget", ledger="other.ledger", dataset="", total="2", second="yes").status
+        == 303
+    )
+    made = iso.Ledger(tmp_path / "other.ledger")
+    assert (made.total.epsilon, list(made.charges())) == (2, [])
+
+
+def test_what_to_expect_of_a_distribution_is_a_table(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = client.begin("distribution")
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    what = {"distribution.column": "hyp", "distribution.bounds": "0, 90"}
+    assert client.post(f"{here}/what", **what).status == 303
+    page = client.get(f"{here}/accuracy").text
+    assert "add-remove one person, about 10,000 records." in page
+    assert '<th scope="col">band</th>' in page
+    shown = client.post(f"{here}/accuracy/look", amount="1", ask="error", records="300").text
+    assert "about 300 records" in shown

@@ -209,7 +209,8 @@ class LineDescription(Description):
         from isotone.distribution.plan import USUAL, plan
 
         size = guess or self.public_n
-        return plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
+        made = plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
+        return replace(made, guarantee=guarantee)
 
     def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Fraction:
         """By simulation of stated shapes with about ``guess`` records."""
