@@ -222,7 +222,7 @@ def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
     if spec.key in COMMAND_LINE:
         raise FormError(
-            f"The desk has no screens for [{spec.key}]. Use the command line: isotone plan, isotone release."
+            f"The desk has no screens for [{spec.key}]. Use the command line: isotone plan, then isotone series open and close, or isotone release for a past that is over."
         )
     data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
     for section, entry in PLACES:
