@@ -118,16 +118,16 @@ class Register:
             named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
             engine = self._engine(rows.with_columns(named.alias(UNIT)))
             engine.write(self._query(engine, old, until), new)
-            written = engine.read(new)
+            counts = self._counts(engine.read(new))
         except InputError:
             raise
         except Exception:
-            written = None
-        if written is None:  # outside, so that not even a debugger's chain of errors quotes contents
+            counts = None
+        if counts is None:  # outside, so that not even a debugger's chain of errors quotes contents
             raise SourceError(
                 "The data could not be read to its end. Nothing was shown, and the series stands as it was."
             )
-        return self._counts(written)
+        return counts
 
     def _counts(self, lines: Frame) -> Ints:
         records = with_options(lines, self.P, self.names) if self.P.choices else lines

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.support.desk import Client
 from tests.support.kills import every_kill
 from typer.testing import CliRunner
 
 import isotone as iso
 from isotone.cli import app
+from isotone.desk.sheets import all_sheets
 from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
 from isotone.ledger import extract_charge
 from isotone.release.kinds.series.description import SeriesManifest
@@ -437,6 +439,93 @@ def test_the_true_counts_stand_in_no_error_and_in_no_public_file(tmp_path: Path)
     office.close(table(*[(str(i), "first dose") for i in range(4321)]), "week 1")
     for file in office.out.iterdir():
         assert "4321" not in file.read_text()
+
+
+def test_the_desk_lists_a_series_and_sends_to_the_command_line(
+    place: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = place(FIRST, epsilon=1)
+    isotone("series", "open", spec)
+    isotone("series", "close", spec, "--period", "week 1")
+    client = Client(tmp_path).open()
+    assert "isotone series" in client.get("/").text
+    refused = client.post("/begin", open="doses.toml")
+    assert "isotone series open" in refused.problems
+    assert "series" not in [sheet.key for sheet in all_sheets()]
+    one = client.get("/releases/one?folder=out&verify=yes").text
+    assert "Verified: every check holds" in one
+    assert "week 1" in one
+    assert LATE in client.get("/releases/report?folder=out").text
+    for path in ("secrets", "secrets/opening.json", "secrets/secret.json"):
+        assert client.get(f"/releases/one?folder={path}").status >= 400
+
+
+def test_no_error_after_a_look_tells_what_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever fails once rows were read: neither counts nor contents nor the noise stand in its words or in what it came from."""
+    from isotone.series.register import Register
+
+    office = Office(tmp_path, series(), epsilon="0.001")
+    secret = json.loads((office.secrets / "secret.json").read_bytes())
+    rows = table(*[(f"person {i}", "first dose") for i in range(4321)])
+    words: list[str] = []
+
+    def tried() -> None:
+        with pytest.raises(IsotoneError) as caught:
+            office.close(rows, "week 1")
+        error: BaseException | None = caught.value
+        while error is not None:
+            words.append("".join([str(error), *getattr(error, "__notes__", [])]))
+            error = error.__cause__ or error.__context__
+
+    def fails(*_: Any) -> Any:
+        raise ValueError("the counts are 4321, of person 17")
+
+    for owner, name in ((Register, "_counts"), (Register, "_query")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, fails)
+            tried()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", _full)
+        tried()
+    with monkeypatch.context() as patched:
+        patched.setattr("isotone.release.result.write_file", _full)
+        tried()
+    noise = {str(abs(number)) for number in np.array([p["noise"] for p in secret["periods"]]).ravel()}
+    text = " ".join(words)
+    assert len(words) >= 4
+    assert "4321" not in text
+    assert "person 1" not in text
+    assert not any(re.search(rf"(?<!\d){number}(?!\d)", text) for number in noise if len(number) > 2)
+
+
+def test_a_series_of_the_past_is_the_same_mechanism_without_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the noise of the secret file the offline case publishes what the open series does, if rows arrive on their day."""
+    periods = ("2024-01-07", "2024-01-14", "2024-01-21")
+    rng = np.random.default_rng(5)
+    rows = pl.DataFrame(
+        {
+            "id": [f"p{i}" for i in rng.integers(0, 60, 200)],
+            "stage": [STAGES.elements[i] for i in rng.integers(0, 2, 200)],
+            "day": [f"2024-01-{day:02d}" for day in rng.integers(1, 25, 200)],
+        }
+    )
+    office = Office(tmp_path, series(periods=periods), epsilon=1)
+    secret = json.loads((office.secrets / "secret.json").read_bytes())
+    noise = np.array([part["noise"] for part in secret["periods"]])
+    made = None
+    for period in periods:
+        made = office.close(rows.filter(pl.col("day") <= period), period)
+    past = series(periods=periods, date="day")
+    monkeypatch.setattr(iso.Series, "noise", lambda *_: noise)
+    same = past.release(rows, epsilon=1, ledger=office.ledger)
+    assert made is not None
+    assert dict(same.columns) == dict(made.columns)
+    assert same.manifest["mechanism"] == made.manifest["mechanism"]
+    assert same.manifest["guarantee"] == made.manifest["guarantee"]
 
 
 def test_who_asks_to_be_forgotten_stays_counted_and_is_not_found_again(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.kills import Killed, every_kill
+from tests.support.kills import Killed, every_kill, moments
 
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import BusyError, Charge, Ledger, LostError, SealedError
@@ -261,6 +261,59 @@ def test_noise_that_was_drawn_and_not_sealed_is_lost(
         opened(ledger, tmp_path / "t")
     assert opened(ledger, tmp_path / "t", again=True).periods == T
     assert str(ledger.spent().epsilon) == "2"
+
+
+def test_an_opening_that_ends_at_any_step_is_whole_or_lost_and_never_drawn_twice(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends cleans nothing up: whatever lies there then is the series that was charged, or is refused."""
+    monkeypatch.setattr(state, "_remove", lambda _: None)
+    monkeypatch.setattr(Path, "rmdir", lambda _: None)
+    draws: list[int] = []
+
+    def draw() -> np.ndarray:
+        draws.append(len(draws))
+        return NOISE + 1000 * len(draws)
+
+    outcomes, tries = set[str](), 0
+    for at in range(1, 200):
+        folder, name, before = tmp_path / f"s{at}", f"series {at}", len(draws)
+        with monkeypatch.context() as patched:
+            moments(patched, at)
+            try:
+                open_series(
+                    ledger, folder, say, Guarantee.pure("1/1000"), draw, request=name, mechanism="test"
+                )
+            except (Killed, LedgerError):
+                killed = True
+            else:
+                killed = False
+        tries += 1
+        try:
+            found = OpenSeries(ledger, folder)
+        except (InputError, LedgerError):
+            outcomes.add("lost" if len(draws) > before else "nothing drawn")
+            if len(draws) > before:  # what was drawn is not drawn again for the same charge
+                with pytest.raises((LostError, SealedError)):
+                    open_series(
+                        ledger,
+                        tmp_path / f"t{at}",
+                        say,
+                        Guarantee.pure("1/1000"),
+                        draw,
+                        request=name,
+                        mechanism="test",
+                    )
+                assert len(draws) == before + 1
+        else:
+            outcomes.add("whole")
+            secret = json.loads((folder / "secret.json").read_bytes())
+            assert [part["noise"] for part in secret["periods"]] == (NOISE + 1000 * len(draws)).tolist()
+            assert found.close(0, Reader()).fresh
+        if not killed:
+            break
+    assert outcomes == {"nothing drawn", "lost", "whole"}
+    assert tries > 10
 
 
 def test_a_full_disk_shows_nothing(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
