@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import pytest
 
 from isotone.distribution import DistributionMechanism
 from isotone.distribution import survival as rounds
+from isotone.distribution.band import TotalsLaw
 from isotone.distribution.survival import (
     SurvivalBand,
     SurvivalFigures,
     band_for_survival,
     kaplan_meier,
     survival_at,
+    survival_counts,
 )
 from isotone.errors import InputError
 
@@ -202,3 +205,35 @@ def test_inside_a_bin_the_curve_falls_as_evenly_mixed_records_do() -> None:
     single = np.array([[1.0, 1, 0, 1, 0], [0.0, 1, 2, 0, 300]])
     fine = survival_at(np.arange(6), single)
     np.testing.assert_allclose(fine[1:-1], kaplan_meier(*single.astype(int))[0][:-1], atol=1e-4)
+
+
+def test_bins_follow_times_of_every_status_and_nobody_ends_beyond() -> None:
+    """A heap of censored people and no event: bins are as narrow there as a cell."""
+    counts = np.zeros((2, 4_001), np.int64)
+    counts[1, 1234], counts[1, -1] = 9_000, 500
+    mechanism = DistributionMechanism(4_001, statuses=2, apart=1, epsilon=1)
+    line = mechanism.simulate(counts[None], np.random.default_rng(0))[0]
+    assert {1234, 1235, 4_000} <= set(line.edges.tolist())
+    noisy = np.array(line.counts)
+    noisy[0, [0, line.bins - 1]] += 5_000  # as if noise said so
+    estimated = survival_counts(mechanism, replace(line, counts=noisy))
+    assert estimated[0, 0] > 1_000
+    assert estimated[0, -1] == 0
+
+
+def test_one_reach_is_for_events_and_numbers_at_risk(monkeypatch) -> None:
+    """What is looked up among the draws is the larger of both, each in its own scale."""
+    rng, asked = np.random.default_rng(2), list[np.ndarray]()
+    mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=1)
+    line = mechanism.simulate(records("clinic", 400, rng)[None], rng)[0]
+    plain = TotalsLaw.upper
+    monkeypatch.setattr(
+        TotalsLaw, "upper", lambda self, stat, out: asked.append(stat) or plain(self, stat, out)
+    )
+    band_for_survival(mechanism, line, 0.9)
+    law = TotalsLaw.of(mechanism, line)
+    events = np.max(np.abs(law.draws[:, 0, :-1]) / law.scale[:-1], axis=1)
+    every = law.draws.sum(axis=1)
+    left = every[:, -1:] - np.concatenate([np.zeros((len(every), 1)), every[:, :-1]], axis=1)
+    spread = np.sqrt(2) * np.concatenate([law.scale[-1:], law.back[:-1]])
+    np.testing.assert_allclose(asked[0], np.maximum(events, np.max(np.abs(left) / spread, axis=1)))
