@@ -99,6 +99,14 @@ RULES: dict[str, dict[str, Rule]] = {
         "draws": Rule(("table", "epsilon", "seed"), {"held": ROUNDED, "width": ROUNDED}),
         "few": Rule(("table", "epsilon"), {"held": ROUNDED, "width": ROUNDED}),
     },
+    "tables-open-questions": {
+        "ratios": Rule(("question", "counts", "steps", "epsilon", "loss"), {"mean": 0.15})
+    },
+    "tables-scale": {
+        "measured": Rule(
+            ("group", "shape", "size", "upper", "epsilon", "way"), {"estimate": ROUNDED, "distance": ROUNDED}
+        )
+    },
     "tables-optimality-gap": {
         "objective": Rule(("data", "epsilon", "framework", "share"), {"objective": ROUNDED})
     },

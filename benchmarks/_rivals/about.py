@@ -56,8 +56,8 @@ RIVALS = (
     Rival(
         "matrix mechanism, sums of counts",
         "counts",
-        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part; "
-        "8 starts. Gaussian noise of any shape is bounded by the certificate",
+        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 8 starts; "
+        "where there are more records, also of sums across parts, from those of the parts. Gaussian noise of any shape is bounded by the certificate",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
     Rival(
@@ -83,7 +83,9 @@ RIVALS = (
         "the branching",
     ),
     Rival(
-        "Laplace noise", "breakdowns", "full table, margins alike, with least squares, with the best shares"
+        "Laplace noise",
+        "breakdowns",
+        "full table, margins alike, with least squares, with the best shares; with these also on sums of the answers, as of counts",
     ),
     Rival(
         "Gaussian noise", "breakdowns", "full table, margins alike, with least squares, with the best shares"

@@ -14,6 +14,7 @@ from experiments._posets import survey_sections
 from numpy.typing import NDArray
 
 from benchmarks._rivals.contingency import WAYS
+from benchmarks._rivals.counts import best_sums
 from benchmarks._rivals.environments import run_arrays
 from benchmarks._rivals.rows import Key, Row
 from isotone.counts import (
@@ -142,7 +143,11 @@ def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, 
         _mean(MarginsMechanism(plain, breakdown, shares=alike)),
         {},
     )
-    yield f"{kind} noise, best shares, least squares", _mean(MarginsMechanism(plain, breakdown)), {}
+    shared = _mean(MarginsMechanism(plain, breakdown))
+    yield f"{kind} noise, best shares, least squares", shared, {}
+    if guarantee == PURE and len(case.P) > 1:  # noise of another shape has the same shares and another size
+        sums = 2 * best_sums(case.P).error / len(case.P)
+        yield "Laplace noise on sums of the answers, best shares, least squares", shared * sums / plain.error().rmse ** 2, {}
     if guarantee == CONCENTRATED:
         unit = residual_planner(case.sizes, case.subsets)
         yield "ResidualPlanner, Gaussian noise", unit * len(case.P), {}

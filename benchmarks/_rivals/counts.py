@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from experiments._posets import survey_sections
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.environments import ask
 from benchmarks._rivals.graphical import graphical_rows
-from benchmarks._rivals.matrix_mechanism import Norm, p_identity, split, sums_of_counts, workload
+from benchmarks._rivals.matrix_mechanism import Found, Norm, p_identity, split, sums_of_counts, workload
 from benchmarks._rivals.orders import (
     MOST_RECORDS,
     chains,
@@ -26,6 +26,7 @@ from benchmarks._rivals.orders import (
 from benchmarks._rivals.promises import APPROXIMATE, DELTA, EPSILON, PURE, gaussian_variance, planned
 from benchmarks._rivals.published import require_reproduced
 from benchmarks._rivals.rows import Row
+from benchmarks._rivals.sums_across import sums_across
 from isotone.counts import OrderGaussianMechanism, cut_all
 from isotone.counts.independent import chains_of
 from isotone.counts.mechanism import AdditiveMechanism
@@ -33,7 +34,7 @@ from isotone.linear.least_squares import SumTree
 from isotone.mechanism import Progress
 from isotone.order import Poset
 
-__all__ = ["Case", "cases", "rows"]
+__all__ = ["Case", "best_sums", "cases", "rows"]
 
 MOST_COUNTS = 40
 """Free weights over more counts are not searched for: in a chain sums of records are sums of counts."""
@@ -58,8 +59,9 @@ LIBRARIES = {
 NEEDS_DELTA = frozenset({"opendp_gaussian", "opendp_canonical", "diffprivlib_gaussian", "pipeline_gaussian"})
 PACKAGE = {"OpenDP": "opendp", "diffprivlib": "diffprivlib", "PipelineDP": "pipeline-dp"}
 Bools = NDArray[np.bool_]
-_SEARCHED: dict[Any, float] = {}
-"""The errors of strategies that have been searched for: both promises ask for the same."""
+_SEARCHED: dict[Any, Any] = {}
+"""What has been searched for: both promises ask for the same."""
+T = TypeVar("T")
 Question = tuple[str, int, float, float]
 
 
@@ -194,10 +196,14 @@ def _matrix(case: Case, guarantee: str) -> Iterator[Row]:
     yield _least(case, guarantee, "matrix mechanism, p-Identity", cells)
     sums: dict[str, float] = {}
     if max(sizes) <= MOST_RECORDS and max(len(part) for part in parts) <= MOST_COUNTS:
-        errors = [_sums_error(part) for part in parts]
-        sums["Laplace noise, a strategy for each part"] = 2.0 * split(errors, 1)
+        each = [best_sums(part) for part in parts]
+        sums["Laplace noise, a strategy for each part"] = 2.0 * split([found.error for found in each], 1)
+        if math.prod(sizes) > MOST_RECORDS:
+            records = [filters(part).astype(float) for part in parts]
+            across = _once(("across", case.name), lambda: sums_across(records, [found.theta for found in each]))
+            sums["Laplace noise, sums across parts"] = 2.0 * across
     if len(parts) > 1 and math.prod(sizes) <= MOST_RECORDS:
-        sums["Laplace noise, one strategy"] = 2.0 * _sums_error(case.P)
+        sums["Laplace noise, one strategy"] = 2.0 * best_sums(case.P).error
     yield _least(case, guarantee, "matrix mechanism, sums of counts", sums)
 
 
@@ -211,19 +217,21 @@ def _least(case: Case, guarantee: str, name: str, totals: dict[str, float]) -> R
     return _row(case, guarantee, name, totals[least] / len(case.P), how=f"exact, {least}")
 
 
-def _sums_error(P: Poset) -> float:
+def best_sums(P: Poset) -> Found:
+    """The best sums of counts with Laplace noise for an order whose records can be listed."""
     records, leq = filters(P)[1:], P.leq_matrix().astype(float)
     key = ("sums", records.shape, records.tobytes())
-    if key not in _SEARCHED:
-        _SEARCHED[key] = sums_of_counts(records, np.rint(np.linalg.inv(leq)).T)
-    return _SEARCHED[key]
+    return _once(key, lambda: sums_of_counts(records, np.rint(np.linalg.inv(leq)).T))
 
 
 def _part_error(P: Poset, norm: Norm) -> float:
     W = workload(filters(P)[1:])
-    key = (norm, W.shape, W.tobytes())
+    return _once((norm, W.shape, W.tobytes()), lambda: p_identity(W, norm).error)
+
+
+def _once(key: Any, search: Callable[[], T]) -> T:
     if key not in _SEARCHED:
-        _SEARCHED[key] = p_identity(W, norm).error
+        _SEARCHED[key] = search()
     return _SEARCHED[key]
 
 

@@ -35,7 +35,7 @@ RESTARTS, MOST_ROWS = 3, 40
 
 @dataclass(frozen=True)
 class Found:
-    """The best strategy of several starts, and its total squared error at noise of variance 1."""
+    """The best strategy of several starts, whose longest record has length 1 but for p-Identity, which keeps Θ, and its total squared error at noise of variance 1."""
 
     theta: Floats
     error: float
@@ -93,8 +93,8 @@ def _search(W: Floats, norm: Norm, start: Floats) -> Found:
     return Found(done.x.reshape(start.shape), float(done.fun))
 
 
-def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 1, seed: int = 0) -> float:
-    """The least total squared error of sums of the *counts* with Laplace noise, over any weights, for noise of variance 1.
+def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 1, seed: int = 0) -> Found:
+    """Sums of the *counts* with Laplace noise, over any weights, with the least total squared error for noise of variance 1.
 
     It minimises ``tr((AᵀA)⁻¹)·max over records of ‖Af‖₁²``, with a maximum that is smoothed ever less, from the counts themselves, from
     the ``steps`` between them, and from random weights, each with a few sums beside.
@@ -107,13 +107,13 @@ def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 1,
             for rows in sorted({2, n // 2 + 1, n}):
                 sums = 0.3 * rng.random((rows, n)) @ steps
                 starts.append(np.vstack([base + 0.05 * rng.normal(size=(n, n)), sums]))
-    return min(_search_sums(records, start) for start in starts)
+    return min((_search_sums(records, start) for start in starts), key=lambda found: found.error)
 
 
 SHARPNESS, SUM_STEPS = (20.0, 100.0, 500.0, 2000.0), 150
 
 
-def _search_sums(records: Floats, start: Floats) -> float:
+def _search_sums(records: Floats, start: Floats) -> Found:
     A = start
     for sharp in SHARPNESS:
         A = A / np.abs(records @ A.T).sum(axis=1).max()
@@ -125,8 +125,8 @@ def _search_sums(records: Floats, start: Floats) -> float:
         limits = {"maxiter": SUM_STEPS, "maxfun": 2 * SUM_STEPS, "ftol": 1e-10}
         done = minimize(value, A.ravel(), jac=True, method="L-BFGS-B", options=limits)
         A = done.x.reshape(start.shape)
-    longest = np.abs(records @ A.T).sum(axis=1).max()
-    return float(np.trace(np.linalg.inv(A.T @ A)) * longest**2)
+    A /= np.abs(records @ A.T).sum(axis=1).max()
+    return Found(A, float(np.trace(np.linalg.inv(A.T @ A))))
 
 
 def sums_and_slope(A: Floats, records: Floats, sharp: float) -> tuple[float, Floats]:

@@ -38,6 +38,10 @@ NOTES = {
         "need no consistency to be compared. With δ every rival may also use noise that does not need it. On two chains isotone's plan takes a matrix mechanism itself, with sums across both chains: "
         "the rival there is the published search for each chain, and one that looked for sums across chains as well would draw.",
     ),
+    "hierarchies": (
+        "Budgets for each node by itself, in place of each level, were looked for too: for all nodes and for levels alike they are at most 2 per cent better than the best rival here "
+        "(courses, all nodes, ε = 1: 1.07), and have no column.",
+    ),
     "breakdowns": (
         "OpenDP's contingency table measures margins and fits a graphical model of people that is never negative; isotone's margins "
         "are set to 0 where they are below, in that row. With values as `keys` OpenDP keeps a place for missing values of each attribute, to which its fit "
@@ -47,7 +51,8 @@ NOTES = {
         "The first column is the default, which serves both the counts and their distribution. Who needs one of them only takes the end of the scale, which is a public choice: "
         "an emphasis of 0 for an estimate or a single count, of 1 for the distance of the distributions. "
         "Posterior means that are rounded come closer to single counts and give up the distribution; every way may publish them, isotone too. "
-        "Who wants the distribution alone has a choice at the end of what is possible, a share of 1, at which categories go by lot. ",
+        "Who wants the distribution alone has a choice at the end of what is possible, a share of 1, at which categories go by lot. "
+        "A family of splines fitted to that histogram, with the best of 20 settings in hindsight, is at most 2 per cent closer than the best rival here, and has no column.",
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (

@@ -24,6 +24,7 @@ from benchmarks._rivals.page import COSTS, SECTIONS, body, runs_of
 from benchmarks._rivals.published import CLOSE, gram, reproduced
 from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
+from benchmarks._rivals.sums_across import longest, sums_across
 from benchmarks._rivals.tree_strategies import sparse_error_and_slope
 from scipy.sparse import csr_array
 
@@ -61,10 +62,24 @@ def test_sums_of_counts_have_the_slope_of_differences_and_are_no_worse_than_the_
         ahead, behind = (sums_and_slope(A + sign * step, records.astype(float), 20.0)[0] for sign in (1, -1))
         assert slope[at] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-6)
     antichain = orders.filters(Poset("abc"))[1:]
-    assert sums_of_counts(antichain, np.eye(3)) <= 27 * 1.001  # noise on each count
+    assert sums_of_counts(antichain, np.eye(3)).error <= 27 * 1.001  # noise on each count
     chain = orders.filters(Poset.chain(range(5)))[1:]
     steps = np.rint(np.linalg.inv(Poset.chain(range(5)).leq_matrix().astype(float))).T
-    assert sums_of_counts(chain, steps) <= p_identity(workload(chain), 1).error * 1.01
+    assert sums_of_counts(chain, steps).error <= p_identity(workload(chain), 1).error * 1.01
+
+
+def test_sums_across_parts_are_measured_by_the_longest_of_all_records():
+    chain = np.tril(np.ones((3, 2)), -1)  # records of two levels, with the empty one
+    parts, rng = [chain, chain, np.array([[0.0], [1.0]])], np.random.default_rng(1)
+    records = np.array([np.concatenate(some) for some in itertools.product(*parts)])
+    for _ in range(5):
+        A = rng.normal(size=(6, 5))
+        assert longest(parts, A) == pytest.approx(np.abs(records @ A.T).sum(axis=1).max())
+    steps = np.array([[1.0, -1.0], [0.0, 1.0]])
+    alone = split([3.0, 3.0, 1.0], 1)  # the errors of these strategies by themselves
+    across = sums_across(parts, [steps, steps, np.eye(1)])
+    found = sums_of_counts(records[1:] > 0, np.eye(5)).error
+    assert found * 0.98 <= across <= 0.85 * alone
 
 
 @pytest.mark.parametrize("norm", [1, 2])

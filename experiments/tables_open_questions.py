@@ -6,11 +6,12 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from common import write_table
+from common import save_figure, write_table
 from isotone.mechanism import Progress
 from isotone.tables.matrices.geometric import geometric_matrix
 
@@ -107,7 +108,26 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
         rows.append(("one category", 7, steps, epsilon, name, len(ratios), *_shown(ratios)))
     names = ("question", "counts", "steps", "epsilon", "loss", "cases", "least", "mean", "most")
     write_table(out, "ratios", {each: [row[at] for row in rows] for at, each in enumerate(names)})
+    _picture(out, rows)
     progress(1.0, "done")
+
+
+def _picture(out: Path, rows: list[tuple[object, ...]]) -> None:
+    """The mean ratio with the least and the most, for absolute errors."""
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    for axis, question in zip(figure.subplots(1, 2, sharey=True), ("pairs", "one category"), strict=True):
+        some = [row for row in rows if row[0] == question and row[4] == "absolute"]
+        for counts, steps in dict.fromkeys(row[1:3] for row in some):
+            line = [row for row in some if row[1:3] == (counts, steps)]
+            least, mean, most = (np.array([float(str(row[at])) for row in line]) for at in (6, 7, 8))
+            label = f"{counts} counts each" if question == "pairs" else f"contributions: {steps}"
+            at = [float(str(row[3])) for row in line]
+            axis.errorbar(at, mean, yerr=(mean - least, most - mean), marker="o", capsize=3, label=label)
+        axis.set_title(f"{question}, kept exactly")
+        axis.set_xlabel("ε")
+        axis.legend(fontsize=8)
+    figure.axes[0].set_ylabel("loss, of the least that can be had")
+    save_figure(figure, out, "ratios")
 
 
 def _shown(ratios: list[float]) -> tuple[str, str, str]:
