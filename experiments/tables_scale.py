@@ -270,5 +270,6 @@ def _picture(out: Path, means: Means) -> None:
         axis.set_title(f"ε = {epsilon}")
         axis.set_xlabel("error of an estimate, of that of plain noise")
     figure.axes[0].set_ylabel("distance of distributions, of that of plain noise")
-    figure.axes[0].legend(fontsize=8)
+    if figure.axes[0].get_legend_handles_labels()[0]:
+        figure.axes[0].legend(fontsize=8)
     save_figure(figure, out, "scale")

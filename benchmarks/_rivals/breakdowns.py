@@ -147,7 +147,11 @@ def _rivals(case: Case, guarantee: str) -> Iterator[tuple[str, float, dict[str, 
     yield f"{kind} noise, best shares, least squares", shared, {}
     if guarantee == PURE and len(case.P) > 1:  # noise of another shape has the same shares and another size
         sums = 2 * best_sums(case.P).error / len(case.P)
-        yield "Laplace noise on sums of the answers, best shares, least squares", shared * sums / plain.error().rmse ** 2, {}
+        yield (
+            "Laplace noise on sums of the answers, best shares, least squares",
+            shared * sums / plain.error().rmse ** 2,
+            {},
+        )
     if guarantee == CONCENTRATED:
         unit = residual_planner(case.sizes, case.subsets)
         yield "ResidualPlanner, Gaussian noise", unit * len(case.P), {}

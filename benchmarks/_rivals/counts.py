@@ -200,7 +200,9 @@ def _matrix(case: Case, guarantee: str) -> Iterator[Row]:
         sums["Laplace noise, a strategy for each part"] = 2.0 * split([found.error for found in each], 1)
         if math.prod(sizes) > MOST_RECORDS:
             records = [filters(part).astype(float) for part in parts]
-            across = _once(("across", case.name), lambda: sums_across(records, [found.theta for found in each]))
+            across = _once(
+                ("across", case.name), lambda: sums_across(records, [found.theta for found in each])
+            )
             sums["Laplace noise, sums across parts"] = 2.0 * across
     if len(parts) > 1 and math.prod(sizes) <= MOST_RECORDS:
         sums["Laplace noise, one strategy"] = 2.0 * best_sums(case.P).error

@@ -67,7 +67,9 @@ def mixed(strategies: Sequence[Floats]) -> Floats:
                 here[k, ends[k] : ends[k + 1]] = A[row]
         here = here[np.any(here, axis=1)]
         mean = here.mean(axis=0)
-        found += [here - _TOGETHER * mean, (_SUM * len(here) ** 0.5 * mean)[None]] if len(here) > 1 else [here]
+        found += (
+            [here - _TOGETHER * mean, (_SUM * len(here) ** 0.5 * mean)[None]] if len(here) > 1 else [here]
+        )
     return np.vstack(found)
 
 
@@ -79,7 +81,9 @@ def longest(parts: Sequence[Floats], A: Floats) -> float:
         small = int(len(halves[1]) < len(halves[0]))
         halves[small] = (halves[small][:, None] + image).reshape(-1, len(A))
     left, right = halves[0], -halves[1]
-    return max(float(cdist(some, right, "cityblock").max()) for some in np.array_split(left, 1 + len(left) // 500))
+    return max(
+        float(cdist(some, right, "cityblock").max()) for some in np.array_split(left, 1 + len(left) // 500)
+    )
 
 
 def _images(parts: Sequence[Floats], A: Floats) -> list[Floats]:

@@ -360,7 +360,9 @@ class GaussianViews:
     def _weighed(self) -> tuple[Floats, Floats, float]:
         """The quadratic misfit of the observed bins, its matrix, its linear part and its constant."""
         mean = self.believed @ self.channel
-        blurred = 1 - np.max(self.channel, axis=0)  # a bin whose noise is never seen is known, however empty it is
+        blurred = 1 - np.max(
+            self.channel, axis=0
+        )  # a bin whose noise is never seen is known, however empty it is
         covariance = np.diag(mean + _RIDGE * blurred + 1e-6 * np.max(mean, initial=0.0))
         covariance -= (self.channel.T * self.believed) @ self.channel
         weighed = np.linalg.solve(covariance, np.column_stack([self.channel.T, self.observed]))
