@@ -401,7 +401,7 @@ class PosetMechanism(KNormMechanism):
                 "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The rate of the exponential steps.
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, ClassVar, Self, cast
@@ -266,6 +266,9 @@ def cut_all(P: Poset, records: ArrayLike, max_size: int) -> NDArray[np.bool_]:
 # coordinates that can move (docs/theory/baselines.md, section 1).
 
 
+_ONE_RECORD = Unit()
+
+
 @dataclass(frozen=True)
 class Sensitivity:
     """How far one privacy unit can move the counts.
@@ -275,35 +278,24 @@ class Sensitivity:
     >>> from isotone.order import Poset
     >>> Sensitivity.of(Poset.antichain("abcdef"), max_size=4)
     Sensitivity(records=1, coordinates=4)
-    >>> Sensitivity.of(Poset.antichain("abcdef"), neighbours="replace", contributions=2).l1
+    >>> Sensitivity.of(Poset.antichain("abcdef"), Unit(2, "replace")).l1
     12
     """
 
     records: int
     coordinates: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "records", whole_number(self.records, "records"))
-        object.__setattr__(self, "coordinates", whole_number(self.coordinates, "coordinates", least=0))
-
     @classmethod
-    def of(
-        cls,
-        P: Poset,
-        neighbours: Neighbours = "add-remove",
-        contributions: int = 1,
-        max_size: int | None = None,
-    ) -> Sensitivity:
-        """The sensitivity of the counts over ``P`` when a unit gives up to ``contributions`` records, each
-        with at most ``max_size`` yeses (None: no bound).
-        """
-        unit = Unit(contributions, neighbours)
-        longest = largest_record(P)
-        largest = longest if max_size is None else min(longest, whole_number(max_size, "max_size"))
-        if not unit.adjacency.exchanges or largest == len(P):
-            return cls(unit.changes, largest)
+    def of(cls, P: Poset, unit: Unit = _ONE_RECORD, max_size: int | None = None) -> Sensitivity:
+        """The sensitivity of the counts over ``P`` when a record of a unit has at most ``max_size`` yeses (None: no bound)."""
+        largest = largest_record(P)
+        if max_size is not None:
+            largest = min(largest, whole_number(max_size, "max_size"))
+        changes, size = unit.changes, len(P)
+        if not unit.adjacency.exchanges or largest == size:
+            return cls(changes, largest)
         top = _top_chain(P)
-        return cls(unit.changes, max(largest, min(2 * (largest - top), len(P) - top)))
+        return cls(changes, max(largest, min(2 * (largest - top), size - top)))
 
     @property
     def l1(self) -> int:
@@ -375,6 +367,12 @@ class AdditiveMechanism(AdditiveNoise):
     contributions: int
     max_size: int | None
     sensitivity: Sensitivity
+    unit: Unit = field(repr=False, compare=False)
+    """The privacy unit."""
+    neighbours: Neighbours = field(repr=False, compare=False)
+    """The adjacency, adding or removing one unit, or replacing it."""
+    epsilon: Fraction = field(repr=False, compare=False)
+    """The epsilon of the guarantee (0 under zCDP)."""
 
     def _settle(self, P: Poset, guarantee: Guarantee, contributions: int, max_size: int | None) -> None:
         """Check the public parameters and store them as plain values. Every mechanism does this first.
@@ -388,23 +386,11 @@ class AdditiveMechanism(AdditiveNoise):
             guarantee=guarantee,
             contributions=unit.contributions,
             max_size=largest,
-            sensitivity=Sensitivity.of(P, unit.neighbours, unit.contributions, largest),
+            sensitivity=Sensitivity.of(P, unit, largest),
+            unit=unit,
+            neighbours=unit.neighbours,
+            epsilon=guarantee.epsilon,
         )
-
-    @property
-    def unit(self) -> Unit:
-        """The privacy unit."""
-        return Unit(self.contributions, self.neighbours, self.guarantee.unit)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The adjacency, adding or removing one unit, or replacing it."""
-        return self.guarantee.neighbours
-
-    @property
-    def epsilon(self) -> Fraction:
-        """The epsilon of the guarantee (0 under zCDP)."""
-        return self.guarantee.epsilon
 
     @property
     def size(self) -> int:
@@ -438,7 +424,7 @@ class AdditiveMechanism(AdditiveNoise):
         made, guarantee = self._copy(), self.guarantee
         if guarantee.kind != "approximate":
             parts = {"epsilon": guarantee.epsilon * share, "rho": guarantee.rho * share}
-            made._set(guarantee=replace(guarantee, **parts))
+            made._set(guarantee=replace(guarantee, **parts), epsilon=parts["epsilon"])
         made._widen(share)
         return made
 

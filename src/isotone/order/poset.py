@@ -180,7 +180,8 @@ class Relation:
     _index: dict[Hashable, int]
     _order: Ints
     _covers: Ints
-    _choices: tuple[Choice, ...]
+    choices: tuple[Choice, ...]
+    """The groups of elements that exclude each other. See :mod:`isotone.order.closure`."""
 
     def _settle(self, index: dict[Hashable, int], pairs: Ints) -> None:
         """Find a linear extension and the covers."""
@@ -234,11 +235,6 @@ class Relation:
     def cover_pairs(self) -> Ints:
         """The covers as an ``(m, 2)`` array of positions, in lexicographic order."""
         return read_only(self._covers)
-
-    @property
-    def choices(self) -> tuple[Choice, ...]:
-        """The groups of elements that exclude each other. See :mod:`isotone.order.closure`."""
-        return self._choices
 
     def leq(self, a: Hashable, b: Hashable) -> bool:
         """Whether ``a ≤ b``, so that a yes to ``a`` implies a yes to ``b``."""
@@ -470,7 +466,7 @@ class Poset(Relation):
 
     def _accept(self, index: dict[Hashable, int], pairs: Ints, choices: Iterable[Any]) -> None:
         self._settle(index, pairs)
-        self.__dict__["_choices"] = exclusive.read_choices(choices, index)
+        self.__dict__["choices"] = exclusive.read_choices(choices, index)
         exclusive.check_choices(self)
 
     # Building from other things

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.errors import InputError
-from isotone.reading.columns import ColumnRule, as_integer, as_text, name_text, public_texts, read_columns
+from isotone.reading.columns import ColumnRule, as_integer, as_text, name_texts, public_texts, read_columns
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.operations import numbered
 from isotone.reading.sources import Frame, collect, open_source
@@ -55,7 +55,7 @@ class CategorySource(RowsOfUnits):
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The categories as a column of any type would have them."""
-        return tuple(map(name_text, self.categories))
+        return name_texts(self.categories)
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
@@ -122,12 +122,12 @@ class PairSource(RowsOfUnits):
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The categories as a column of any type would have them."""
-        return tuple(map(name_text, self.categories))
+        return name_texts(self.categories)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The names of both columns as a column of any type would have them."""
-        return tuple(map(name_text, self.names))
+        return name_texts(self.names)
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""

@@ -11,7 +11,7 @@ matches is converted: no content can make a query fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 
 from isotone.errors import InputError
-from isotone.reading.values import INFINITE, LARGEST, NO_UNIT, REAL, WHOLE, plain_text
+from isotone.reading.values import INFINITE, LARGEST, NO_UNIT, REAL, WHOLE, plain_texts
 
 __all__ = [
     "ColumnRule",
@@ -30,8 +30,8 @@ __all__ = [
     "as_unit",
     "as_written",
     "is_readable",
-    "label",
-    "name_text",
+    "labels",
+    "name_texts",
     "public_texts",
     "quoted",
     "read_columns",
@@ -225,15 +225,15 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     )  # in turn: the pattern is not run where there is a digit
 
 
-def label(name: Any) -> str:
-    """A public name as text.
+def labels(names: Iterable[Any]) -> tuple[str, ...]:
+    """Public names as texts.
 
     A boolean is written as a column of booleans is read.
 
-    >>> label(True), label("Rhine"), label(7)
+    >>> labels([True, "Rhine", 7])
     ('true', 'Rhine', '7')
     """
-    return str(name).lower() if isinstance(name, (bool, np.bool_)) else str(name)
+    return tuple(str(name).lower() if isinstance(name, (bool, np.bool_)) else str(name) for name in names)
 
 
 def public_texts(names: Sequence[Any], what: str) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ def public_texts(names: Sequence[Any], what: str) -> tuple[str, ...]:
     >>> public_texts(["a", 7.0], "categories")
     ('a', '7')
     """
-    texts = tuple(map(name_text, names))
+    texts = name_texts(names)
     first: dict[str, Any] = {}
     for name, text in zip(names, texts, strict=True):
         if not text or text.lower() in INFINITE:
@@ -262,13 +262,13 @@ def public_texts(names: Sequence[Any], what: str) -> tuple[str, ...]:
     return texts
 
 
-def name_text(name: Any) -> str:
-    """A public name as ``as_text`` reads it in a column.
+def name_texts(names: Iterable[Any]) -> tuple[str, ...]:
+    """Public names as ``as_text`` reads them in a column.
 
-    >>> name_text(2.0), name_text(" x"), name_text("7.")
+    >>> name_texts([2.0, " x", "7."])
     ('2', 'x', '7')
     """
-    return plain_text(label(name))
+    return plain_texts(labels(names))
 
 
 # Rules that read one column each, translated for DuckDB once and not for every column of every release.

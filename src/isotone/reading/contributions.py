@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.noise.bits import random_salt
 from isotone.privacy.checks import whole_number
-from isotone.reading.columns import ColumnRule, as_text, as_unit, name_text, public_texts
+from isotone.reading.columns import ColumnRule, as_text, as_unit, name_texts, public_texts
 from isotone.reading.operations import listed, numbered, with_sha256
 
 __all__ = [
@@ -195,7 +195,7 @@ class Groups:
         """The rows that have a cell, with its number."""
         number = nw.lit(0).cast(nw.Int64)
         for i, (_, values) in enumerate(self.lists):
-            texts = [name_text(value) for value in values]
+            texts = name_texts(values)
             if self.unlisted == "drop":
                 frame = numbered(frame, _text(i), texts, _place(i))
             else:

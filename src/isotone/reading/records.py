@@ -20,7 +20,7 @@ from isotone.order.building import Ends, is_hierarchy
 from isotone.order.closure import Options, innermost_first, partitions_upward
 from isotone.order.poset import closing_stages
 from isotone.privacy.checks import one_of, whole_number
-from isotone.reading.columns import ColumnRule, as_text, name_text, public_texts, read_columns
+from isotone.reading.columns import ColumnRule, as_text, name_texts, public_texts, read_columns
 from isotone.reading.contributions import (
     GROUP,
     UNIT,
@@ -150,7 +150,7 @@ def count_ends(
         _RANK: [*ends.rank],
         _FIRST: [*ends.first],
     }
-    coded = listed(rows, item, [name_text(x) for x in P.elements], numbers)
+    coded = listed(rows, item, name_texts(P.elements), numbers)
     units = coded
     if unit is not None:
         by = [nw.col(group).min()] if group else []
@@ -353,7 +353,7 @@ def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, grou
 
 def _long(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:
     frame = _long_rows(source, frame, rules, groups)
-    has = [(nw.col(_ITEM) == name_text(x)).fill_null(False) for x in P.elements]
+    has = [(nw.col(_ITEM) == text).fill_null(False) for text in name_texts(P.elements)]
     return frame.with_columns(*(yes.alias(name) for yes, name in zip(has, _names(P), strict=True)))
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 import uuid
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "WHOLE",
     "cell_text",
     "plain_text",
+    "plain_texts",
     "real_of",
     "reals",
     "text_of",
@@ -118,6 +119,11 @@ def plain_text(text: str) -> str:
     """
     text = text.strip(BLANKS)
     return text[: text.index(".")] if _WHOLE.match(text) else text
+
+
+def plain_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Texts in the form in which columns are read."""
+    return tuple(map(plain_text, texts))
 
 
 def reals(column: Any) -> NDArray[np.float64]:

@@ -335,12 +335,12 @@ class Unit:
             )
         return given
 
-    @property
+    @cached_property
     def most(self) -> int:
         """How many records of a unit count at most."""
         return self.contributions or 1
 
-    @property
+    @cached_property
     def words(self) -> str:
         """What is protected, in words."""
         return self.name or self.column or "record"
@@ -427,7 +427,7 @@ class Answers:
     @property
     def book(self) -> dict[str, Question]:
         """The questions by name."""
-        return book_of(self.questions)
+        return {question.name: question for question in self.questions}
 
     @classmethod
     def of(cls, given: Any) -> Any:
@@ -677,7 +677,7 @@ class Description(ABC):
 
     # -- what follows for all kinds
 
-    @property
+    @cached_property
     def whose(self) -> Unit:
         """The unit."""
         return cast("Unit", self.unit)

@@ -114,7 +114,7 @@ class PublisherWords:
                 continue
             if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
                 raise InputError(f"{name} must be a text of at most {_LONGEST} characters, not {text!r:.80}.")
-            require_writable(text, name)
+            require_writable([text], name)
 
     def given(self) -> dict[str, str]:
         """The words that were given."""

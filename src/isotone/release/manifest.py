@@ -30,7 +30,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.privacy.guarantee import Guarantee, exact
-from isotone.reading.columns import label
+from isotone.reading.columns import labels
 from isotone.reading.contributions import UnitKey
 
 if TYPE_CHECKING:
@@ -456,9 +456,8 @@ def public_names(values: Any, name: str) -> tuple[str, ...]:
     for value in listed:
         if not isinstance(value, _NAMES) or value != value:
             raise InputError(f"{name} must hold texts, numbers, booleans or dates, not {shown(value)}.")
-    names = tuple(label(value) for value in listed)
-    for entry in names:
-        require_writable(entry, name)
+    names = labels(listed)
+    require_writable(names, name)
     return names
 
 
@@ -472,7 +471,7 @@ def _stated_text(value: Any, name: str) -> str:
     text = plain_text(value, name, empty=True)
     if len(text) > _LONGEST_TEXT:
         raise InputError(f"{name} must have at most {_LONGEST_TEXT:,} characters, not {len(text):,}.")
-    require_writable(text, name)
+    require_writable([text], name)
     return text
 
 
@@ -487,17 +486,18 @@ def require_type(value: Any, name: str, kind: type) -> None:
         raise InputError(f"{name} must be of the type {kind.__name__}, not {shown(value)}.")
 
 
-def require_writable(text: str, name: str) -> None:
-    """Refuse public text that cannot be written, or that would steer a terminal."""
-    if _CONTROL.search(text):
-        raise InputError(
-            f"{name} holds {shown(text)}: control characters (tabs, new lines, escape codes) are refused in what is "
-            "published. Rename it."
-        )
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
+def require_writable(texts: Iterable[str], name: str) -> None:
+    """Refuse public texts that cannot be written, or that would steer a terminal."""
+    for text in texts:
+        if _CONTROL.search(text):
+            raise InputError(
+                f"{name} holds {shown(text)}: control characters (tabs, new lines, escape codes) are refused in what is "
+                "published. Rename it."
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{name} holds {text!r}, which cannot be written as UTF-8.") from None
 
 
 # A recipe is a mechanism as plain values, from which a stranger can rebuild what made a release.

@@ -27,7 +27,7 @@ from isotone.counts.mechanism import Sensitivity, cut_all, largest_record
 from isotone.counts.norm import difference_norms, norms
 from isotone.errors import OrderError
 from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import REPLACING, Guarantee, Unit
 
 SMALL = [P for n in range(2, 5) for P in all_forests(n) if P.choices]
 FIVE_AND_SIX = [P for n in (5, 6) for P in all_forests(n) if P.choices]
@@ -186,7 +186,7 @@ def test_independent_noise_knows_how_long_a_record_can_be() -> None:
         records = np.array(records_of(P))
         assert largest_record(P) == records.sum(axis=1).max()
         differences = max(int(np.abs(a - b).sum()) for a, b in product(records, repeat=2))
-        assert Sensitivity.of(P, "replace").coordinates >= differences
+        assert Sensitivity.of(P, Unit(neighbours=REPLACING)).coordinates >= differences
     questions = {f"q{i}": None for i in range(5)} | {
         f"q{i}o{j}": f"q{i}" for i in range(5) for j in range(10)
     }

@@ -21,7 +21,7 @@ from isotone.order import Poset
 from isotone.privacy.checks import Number, exact, frozen, plain_text, positive, require_list, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.columns import label
+from isotone.reading.columns import labels
 from isotone.reading.grids import count_points
 from isotone.reading.questions import Answers
 from isotone.reading.records import RecordRules, RecordSource, count_records
@@ -325,7 +325,7 @@ def table_measurement(
     adjacency = InputMetric.of(input_metric)
     adjacency.check(guarantee, contributions)
     require_list(categories, "categories")
-    names, category = tuple(label(name) for name in categories), plain_text(category, "category")
+    names, category = labels(categories), plain_text(category, "category")
     _ = CategorySource(None, category, names, upper)  # refuses what cannot be
 
     def measure(data: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
@@ -229,8 +230,7 @@ def _order(given: Any) -> Poset:
         raise InputError(
             f"The order must be a Poset, not a {type(given).__name__}: Poset(elements, relations) makes one."
         )
-    for x in given.elements:
-        require_writable(str(x), "the order")
+    require_writable((str(x) for x in given.elements), "the order")
     return given
 
 
@@ -248,7 +248,7 @@ def _by(given: Any) -> FrozenMapping:
     found: dict[str, Any] = {}
     for name, held in cast("Mapping[Any, Any]", given).items():
         column = column_name(name, "by")
-        require_writable(column, "by")
+        require_writable([column], "by")
         if isinstance(held, (list, tuple)) and held and isinstance(held[0], (list, tuple)):
             held = dict(cast("Any", held))  # pairs of a value and its coarser one
         if isinstance(held, Mapping):
@@ -451,7 +451,7 @@ class Counts(Description):
         """The order."""
         return self.order
 
-    @property
+    @cached_property
     def said_answers(self) -> Answers:
         """Where answers are and what counts as a yes."""
         return cast("Answers", self.answers)
@@ -461,7 +461,7 @@ class Counts(Description):
         """The public number of records, and the leaf for all that is in no other."""
         return cast("FixedRoot | None", self.root)
 
-    @property
+    @cached_property
     def is_breakdown(self) -> bool:
         """Whether there are margins that add up, and not one table for each group."""
         if self.by is None:
@@ -471,7 +471,7 @@ class Counts(Description):
             not one_list or self.margins is not None or self.importance is not None or self.unlisted != "drop"
         )
 
-    @property
+    @cached_property
     def breakdown(self) -> Breakdown:
         """Attributes and margins."""
         assert self.by is not None
@@ -482,12 +482,12 @@ class Counts(Description):
     def _weights(self) -> Any:
         return list(self.importance) if isinstance(self.importance, tuple) else self.importance
 
-    @property
+    @cached_property
     def importances(self) -> list[float]:
         """The weight of each margin of a breakdown."""
         return importance_of(self.breakdown, self._weights).tolist()
 
-    @property
+    @cached_property
     def groups(self) -> Groups | None:
         """The lists that say the cell of a row: of the groups, or of all attributes together."""
         if self.by is None:
@@ -503,14 +503,14 @@ class Counts(Description):
         """The names of the groups, where there is a table for each."""
         return None if self.by is None or self.is_breakdown else next(iter(self.by.values()))
 
-    @property
+    @cached_property
     def rules(self) -> RecordRules:
         """How rows become records."""
         unit, answers = self.whose, self.said_answers
         rules = answers.on_violation, self.max_size, answers.words, answers.on_conflict
         return RecordRules(unit.column, unit.most, *rules)
 
-    @property
+    @cached_property
     def setting(self) -> Setting:
         """What the mechanism must cover."""
         names = self.group_names
@@ -579,7 +579,7 @@ class Counts(Description):
         """Where answers are read, and how they become records."""
         answers = self.said_answers
         questions = questions_for(self.P, answers)
-        records = RecordSource(data, answers.element, answers.columns, questions)
+        records = RecordSource(data, answers.element, dict(answers.columns), questions)
         return CountSource(records, self.P, self.rules, self.groups)
 
     def read(self, source: CountSource, frame: Frame) -> CountStatistic:
@@ -618,8 +618,9 @@ class Counts(Description):
 
     def manifest(self, mechanism: Any, drawn: Any, common: Mapping[str, Any]) -> CountManifest:
         """With the noisy number of records, or the noisy integers of margins."""
-        guarantee = guarantee_from(common["guarantee"])
-        shared: dict[str, Any] = {**common, "waves": waves_entry(guarantee, self.waves)}
+        shared = dict(common)
+        if self.waves > 1:
+            shared["waves"] = waves_entry(guarantee_from(common["guarantee"]), self.waves)
         if self.is_breakdown:
             measured = [[] if table is None else table.ravel().tolist() for table in drawn.measured]
             law = law_entry(mechanism, self.confidence)
@@ -781,8 +782,7 @@ def questions_for(P: Poset, answers: Answers) -> dict[str, Question]:
                     f"The column of {name!r} is given twice, as {given!r} and {question.column!r}."
                 )
             book[name] = replace(question, column=given)
-        for text in question_texts(book[name]):
-            require_writable(text, f"the question {name!r}")
+        require_writable(question_texts(book[name]), f"the question {name!r}")
     return book
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, cast
 
@@ -592,6 +591,8 @@ class ChainFit:
 
     settings: Mapping[str, Any]
     guarantee: Guarantee
+    problem: ChainProblem
+    """What is public about the fit."""
     band: str | None = None
 
     name: ClassVar[str] = "PrivateIsotonicRegression"
@@ -611,17 +612,12 @@ class ChainFit:
             "contributions": curve.whose.most,
             **{name: value for name, value in given.items() if value is not None},
         }
-        fit = cls(FrozenMapping(settings), guarantee)
-        return replace(fit, band=band_kind(curve.band, fit.problem))
+        problem = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
+        return cls(settings, guarantee, problem, band_kind(curve.band, problem))
 
     def estimator(self) -> Any:
         """A new estimator."""
         return curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
-
-    @cached_property
-    def problem(self) -> ChainProblem:
-        """What is public about the fit."""
-        return self.estimator().check()
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""

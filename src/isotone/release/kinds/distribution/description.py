@@ -95,7 +95,7 @@ def grouped_by(given: Any) -> FrozenMapping:
         )
     ((name, held),) = cast("Mapping[Any, Any]", given).items()
     column = column_name(name, "by")
-    require_writable(column, "by")
+    require_writable([column], "by")
     values = public_names(() if held is None else held, f"by[{column!r}]")
     if not public_texts(values, f"by[{column!r}]"):
         raise InputError(f"by[{column!r}] must be a public list of distinct values with at least one entry.")

@@ -133,8 +133,7 @@ _WHY = {
 def _periods(given: Any) -> tuple[str, ...]:
     require_list(given, "periods")
     names = tuple(plain_text(name, "periods") for name in given)
-    for name in names:
-        require_writable(name, "periods")
+    require_writable(names, "periods")
     if not names:
         raise InputError("periods is empty: name every period that is planned, in the sequence of time.")
     for name in names:
