@@ -81,7 +81,7 @@ class Breakdown:
     margins: tuple[Margin, ...]
     unlisted: str = "drop"
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of finest values of each attribute."""
         return tuple(len(a.finest) for a in self.attributes)

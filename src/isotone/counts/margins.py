@@ -298,7 +298,7 @@ class MarginsMechanism(AdditiveMechanism):
         """One number for each element of each cell of each margin."""
         return sum(math.prod(shape) for shape in self._shapes)
 
-    @property
+    @cached_property
     def _shapes(self) -> list[tuple[int, ...]]:
         elements, sizes = len(self.P), self.breakdown.sizes
         return [(*sizes(margin), elements) for margin in self.breakdown.margins]
@@ -467,7 +467,8 @@ class MarginsMechanism(AdditiveMechanism):
 
     def _spread(self, margin: Margin, noise: Sequence[Any]) -> Floats:
         """The variance of every value of a margin, given that of the measured cells of each margin by element."""
-        each = np.array([np.broadcast_to(one, len(self.base.P)) for one in noise], dtype=np.float64)
+        elements = len(self.base.P)
+        each = np.array([np.broadcast_to(one, elements) for one in noise], dtype=np.float64)
         return self.fit.spread(margin, each)
 
     def __str__(self) -> str:

@@ -335,7 +335,7 @@ class CurveSetting:
         """What the whole release guarantees."""
         return self.unit.pure(self.epsilon)
 
-    @property
+    @cached_property
     def factor(self) -> int:
         """How many records of weight 1, added or removed, a change of one unit can amount to."""
         return self.unit.steps * self.weight_steps
@@ -613,7 +613,7 @@ class RegressionProblem:
         low, high = self.loss.values(self.y_range)
         return high - low
 
-    @property
+    @cached_property
     def ends(self) -> tuple[Fraction, Fraction]:
         """The lowest and the highest prediction, as shares of ``y_range``."""
         low, high = self.loss.values(self.y_range)

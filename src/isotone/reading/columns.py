@@ -365,3 +365,8 @@ def _translation(frame: Frame, expression: nw.Expr) -> str | None:
 def quoted(name: str) -> str:
     """The name of a column in the words of DuckDB."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_names(names: Iterable[str]) -> list[str]:
+    """The names of columns in the words of DuckDB."""
+    return [quoted(name) for name in names]

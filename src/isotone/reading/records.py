@@ -340,7 +340,7 @@ def repaired(records: Frame, P: Poset, rules: RecordRules) -> Frame:
 
 
 def _names(P: Poset) -> list[str]:
-    return [f"isotone_{i}" for i in range(len(P))]
+    return [f"isotone_{i}" for i in range(len(P.elements))]
 
 
 def _wide(source: RecordSource, frame: Frame, P: Poset, rules: RecordRules, groups: Groups | None) -> Frame:

@@ -25,7 +25,7 @@ import narwhals as nw
 
 from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
-from isotone.reading.columns import as_integer, as_real, as_text, quoted
+from isotone.reading.columns import as_integer, as_real, as_text, quoted, quoted_names
 from isotone.reading.engine import connect, forget, nowhere
 from isotone.reading.types import (
     Roles,
@@ -252,8 +252,8 @@ def engine_columns(relation: Any, *, collated: bool = False) -> Any:
     ``collated`` texts are compared by a rule of their table, and are made plain ones.
     """
     columns = [
-        f"{_engine_column(quoted(name), dtype, collated)} AS {quoted(name)}"
-        for name, dtype in zip(relation.columns, relation.types, strict=True)
+        f"{_engine_column(name, dtype, collated)} AS {name}"
+        for name, dtype in zip(quoted_names(relation.columns), relation.types, strict=True)
     ]
     return relation.project(", ".join(columns))
 
@@ -337,7 +337,7 @@ def blank(frame: Frame) -> Frame:
     """
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
-        columns = ", ".join(f"NULL::VARCHAR AS {quoted(name)}" for name in schema)
+        columns = ", ".join(f"NULL::VARCHAR AS {name}" for name in quoted_names(schema))
         return nw.from_native(nowhere().query(f"SELECT {columns} WHERE false"))
     if frame.implementation.is_ibis():
         from isotone.reading.warehouses import emptied

@@ -8,14 +8,24 @@ done twice. Only private outputs and public numbers enter: all of this is post-p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import lgamma, log, pi
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.tables.smooth import DirectViews, Fit, GaussianViews, Penalty, Views, factor, fit, roughness
+from isotone.tables.smooth import (
+    DISPERSIONS,
+    DirectViews,
+    Fit,
+    FittedModel,
+    GaussianViews,
+    ModelSearch,
+    Shapes,
+    Views,
+    factor,
+)
 
 __all__ = [
     "HistogramEstimate",
@@ -159,20 +169,15 @@ _FAINT = 0.5  # categories on a count, at least, when the error of a view is jud
 _TELLING = (
     400.0  # categories times the cube of ε (at most 1), at least, before counts may be said to be absent
 )
-Shapes = tuple[tuple[int, float, bool], ...]
-"""Order of differences, their scale, and whether it falls as counts grow."""
-
 _ROUGH: Shapes = ((1, 5.0, False), (1, 1.0, False))
 _BENDING: Shapes = tuple((2, scale, False) for scale in (2.0, 0.6, 0.2, 0.06, 0.02, 0.005))
 _LONG: Shapes = tuple((2, scale, False) for scale in (0.0015, 0.0004, 0.0001))  # for more than 100 counts
 _LEVEL: Shapes = tuple((1, scale, False) for scale in (0.2, 0.05, 0.01))
 _FALLING: Shapes = tuple((2, scale, True) for scale in (2.0, 0.6, 0.2, 0.06))
-_DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
 _FREE = 1.0  # the scale of first differences from which on the intensity may jump anywhere
 _SCATTERED = 30.0  # the dispersion from which on the histogram may jump anywhere
 _BY_ITSELF = 2 / 3  # of the histogram of such a table, what is taken from a fit without any model
 _BARE = 0.05  # at most this share of the categories outside the spikes: nearly all mass is in spikes
-_SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
 
 
 class HistogramEstimate(NamedTuple):
@@ -180,104 +185,6 @@ class HistogramEstimate(NamedTuple):
 
     histogram: NDArray[np.float64]
     model: str
-
-
-@dataclass(frozen=True, eq=False)
-class _FittedModel:
-    shape: int
-    dispersion: int
-    fit: Fit
-    evidence: float
-
-
-class _ModelSearch:
-    """Search for the smooth model with the largest evidence.
-
-    Coordinate ascent over a grid of shapes and dispersions.
-    """
-
-    def __init__(
-        self,
-        views: Views | GaussianViews,
-        shapes: Shapes,
-        spikes: NDArray[np.bool_] | None = None,
-    ) -> None:
-        n = len(views.believed)
-        self.views = views
-        self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
-        self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
-        self.seen: dict[tuple[int, int], _FittedModel] = {}
-
-    def at(self, shape: int, dispersion: int, start: Fit) -> _FittedModel:
-        """One model, fitted from ``start`` unless it has been before."""
-        if (shape, dispersion) not in self.seen:
-            over = _DISPERSIONS[dispersion]
-            free = np.where(self.spikes, max(over, _SPIKE), over)
-            found = fit(self.views, self.penalties[shape], free, start)
-            # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
-            doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
-            candidate = _FittedModel(shape, dispersion, found, found.evidence - doubt)
-            self.seen[shape, dispersion] = candidate
-        return self.seen[shape, dispersion]
-
-    def best(self, start: Fit) -> _FittedModel:
-        """Search from scratch.
-
-        Every shape, each from the one before. Then climb, and try every shape once more.
-        """
-        top = self._climb(self._along_shapes(0, start))
-        if top.dispersion > 0:
-            top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
-        return top
-
-    def from_previous(self, previous: _FittedModel) -> _FittedModel:
-        """From the model that was best under a first idea of the errors."""
-        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
-
-    def blended(self, top: _FittedModel) -> _FittedModel:
-        """The best model, with the mean of the histograms of all that were tried, each as likely as its evidence says.
-
-        Every shape is tried once more. Large tables leave one model; small ones leave several, and none of them is certain.
-        """
-        top = max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence)
-        tried = list(self.seen.values())
-        weights = np.exp(np.nan_to_num([each.evidence - top.evidence for each in tried], nan=-np.inf))
-        histogram = weights @ np.array([each.fit.histogram for each in tried]) / np.sum(weights)
-        return replace(top, fit=replace(top.fit, histogram=histogram))
-
-    def _along_shapes(self, dispersion: int, start: Fit) -> _FittedModel:
-        found: list[_FittedModel] = []
-        for shape in range(len(self.penalties)):
-            found.append(self.at(shape, dispersion, start))
-            start = found[-1].fit
-        return max(found, key=_evidence)
-
-    def _climb(self, top: _FittedModel) -> _FittedModel:
-        while True:
-            around = [(top.shape, top.dispersion + d) for d in (-1, 1, 2)]
-            around += [(top.shape + s, top.dispersion) for s in (-1, 1)]
-            inside = [
-                (s, d) for s, d in around if 0 <= s < len(self.penalties) and 0 <= d < len(_DISPERSIONS)
-            ]
-            rival = max((self.at(s, d, top.fit) for s, d in inside), key=_evidence)
-            if rival.evidence <= top.evidence:
-                return top
-            top = rival
-
-
-def _evidence(candidate: _FittedModel) -> float:
-    return candidate.evidence
-
-
-def _surprise(spikes: NDArray[np.bool_]) -> float:
-    """Minus the log-probability of exactly these spikes.
-
-    Their number is uniform, and then their places.
-    """
-    n, some = len(spikes), int(np.sum(spikes))
-    if some == 0:
-        return 0.0
-    return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)
 
 
 def _shapes(n: int) -> Shapes:
@@ -295,7 +202,7 @@ def estimate_histogram(views: Views | GaussianViews) -> HistogramEstimate:
     By all models whose features the noise of the views leaves to be seen. Gaussian noise blurs spikes and gaps beyond recognition.
     """
     shapes = _shapes(len(views.believed))
-    smooth = _ModelSearch(views, shapes).best(Fit.start(views.believed))
+    smooth = ModelSearch(views, shapes).best(Fit.start(views.believed))
     distinct = _few_distinct(views)
     chosen = distinct if distinct and distinct.evidence > smooth.evidence else smooth.fit
     views = views.given(np.maximum(chosen.histogram, _FAINT))
@@ -317,10 +224,10 @@ def estimate_histogram(views: Views | GaussianViews) -> HistogramEstimate:
     return _told(smooth.fit.histogram, views.size, words)
 
 
-def _rough(shapes: Shapes, chosen: _FittedModel) -> bool:
+def _rough(shapes: Shapes, chosen: FittedModel) -> bool:
     """Whether the best model is one that lets a histogram jump anywhere, as that of a comb does."""
     order, scale, _ = shapes[chosen.shape]
-    return (order == 1 and scale >= _FREE) or _DISPERSIONS[chosen.dispersion] >= _SCATTERED
+    return (order == 1 and scale >= _FREE) or DISPERSIONS[chosen.dispersion] >= _SCATTERED
 
 
 def _few_distinct(views: Views | GaussianViews) -> Fit | None:
@@ -333,7 +240,7 @@ def _few_distinct(views: Views | GaussianViews) -> Fit | None:
 
 def _with_spikes(
     views: Views | GaussianViews, shapes: Shapes, smooth: Fit
-) -> tuple[NDArray[np.bool_], _FittedModel | None]:
+) -> tuple[NDArray[np.bool_], FittedModel | None]:
     """The counts that may be spikes, and the best model in which they are.
 
     The model is None if there are none.
@@ -345,27 +252,27 @@ def _with_spikes(
         return spikes, None
     logs = np.log(np.maximum(ground, _FAINT))
     start = replace(smooth, logs=logs)
-    search = _ModelSearch(views, shapes, spikes)
+    search = ModelSearch(views, shapes, spikes)
     return spikes, search.blended(search.best(start))
 
 
-def _blended(views: Views | GaussianViews, shapes: Shapes, previous: _FittedModel) -> _FittedModel:
+def _blended(views: Views | GaussianViews, shapes: Shapes, previous: FittedModel) -> FittedModel:
     """The smooth models under better errors, from the one that was best under the first idea of them."""
-    search = _ModelSearch(views, shapes)
+    search = ModelSearch(views, shapes)
     return search.blended(search.from_previous(previous))
 
 
-def _bare(spikes: NDArray[np.bool_], spiked: _FittedModel | None) -> bool:
+def _bare(spikes: NDArray[np.bool_], spiked: FittedModel | None) -> bool:
     """Whether next to nothing is left between the spikes."""
     return spiked is not None and bool(
         np.sum(spiked.fit.histogram[~spikes]) < _BARE * np.sum(spiked.fit.histogram)
     )
 
 
-def _in_words(shapes: Shapes, chosen: _FittedModel) -> str:
+def _in_words(shapes: Shapes, chosen: FittedModel) -> str:
     order, scale, falling = shapes[chosen.shape]
     scaled = f"{scale:g}" + " that falls" * falling
-    return f"differences of order {order} and scale {scaled}, dispersion {_DISPERSIONS[chosen.dispersion]:g}"
+    return f"differences of order {order} and scale {scaled}, dispersion {DISPERSIONS[chosen.dispersion]:g}"
 
 
 def _told(histogram: NDArray[np.float64], size: int, model: str) -> HistogramEstimate:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from math import lgamma, log
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,17 @@ from isotone.tables.matrices.geometric import Rates, end_weights, push_through, 
 
 __all__ = [
     "BINNED",
+    "DISPERSIONS",
     "SILENT",
     "DenseSystem",
     "DirectViews",
     "Factor",
     "Fit",
+    "FittedModel",
     "GaussianViews",
+    "ModelSearch",
     "Penalty",
+    "Shapes",
     "Views",
     "binned_channel",
     "corrections",
@@ -640,3 +645,110 @@ def _line_search(
             return after, length
         length *= 0.4
     return replace(state), 0.0
+
+
+# The smooth model with the largest evidence, on a grid of shapes and dispersions.
+
+Shapes = tuple[tuple[int, float, bool], ...]
+"""Order of differences, their scale, and whether it falls as counts grow."""
+
+DISPERSIONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 1e4, 1e5, 1e6)
+_SPIKE = 1e4  # the least dispersion of a spike: next to nothing ties it to the ground
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A shape and a dispersion by their places in the grid, the fit, and how well it explains the views."""
+
+    shape: int
+    dispersion: int
+    fit: Fit
+    evidence: float
+
+
+class ModelSearch:
+    """Search for the smooth model with the largest evidence.
+
+    Coordinate ascent over a grid of shapes and dispersions.
+    """
+
+    def __init__(
+        self,
+        views: Views | GaussianViews,
+        shapes: Shapes,
+        spikes: NDArray[np.bool_] | None = None,
+    ) -> None:
+        n = len(views.believed)
+        self.views = views
+        self.spikes = np.zeros(n, np.bool_) if spikes is None else spikes
+        self.penalties: list[Penalty] = [roughness(n, *shape) for shape in shapes]
+        self.seen: dict[tuple[int, int], FittedModel] = {}
+
+    def at(self, shape: int, dispersion: int, start: Fit) -> FittedModel:
+        """One model, fitted from ``start`` unless it has been before."""
+        if (shape, dispersion) not in self.seen:
+            over = DISPERSIONS[dispersion]
+            free = np.where(self.spikes, max(over, _SPIKE), over)
+            found = fit(self.views, self.penalties[shape], free, start)
+            # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
+            doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
+            candidate = FittedModel(shape, dispersion, found, found.evidence - doubt)
+            self.seen[shape, dispersion] = candidate
+        return self.seen[shape, dispersion]
+
+    def best(self, start: Fit) -> FittedModel:
+        """Search from scratch.
+
+        Every shape, each from the one before. Then climb, and try every shape once more.
+        """
+        top = self._climb(self._along_shapes(0, start))
+        if top.dispersion > 0:
+            top = self._climb(max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence))
+        return top
+
+    def from_previous(self, previous: FittedModel) -> FittedModel:
+        """From the model that was best under a first idea of the errors."""
+        return self._climb(self.at(previous.shape, previous.dispersion, previous.fit))
+
+    def blended(self, top: FittedModel) -> FittedModel:
+        """The best model, with the mean of the histograms of all that were tried, each as likely as its evidence says.
+
+        Every shape is tried once more. Large tables leave one model; small ones leave several, and none of them is certain.
+        """
+        top = max(top, self._along_shapes(top.dispersion, top.fit), key=_evidence)
+        tried = list(self.seen.values())
+        weights = np.exp(np.nan_to_num([each.evidence - top.evidence for each in tried], nan=-np.inf))
+        histogram = weights @ np.array([each.fit.histogram for each in tried]) / np.sum(weights)
+        return replace(top, fit=replace(top.fit, histogram=histogram))
+
+    def _along_shapes(self, dispersion: int, start: Fit) -> FittedModel:
+        found: list[FittedModel] = []
+        for shape in range(len(self.penalties)):
+            found.append(self.at(shape, dispersion, start))
+            start = found[-1].fit
+        return max(found, key=_evidence)
+
+    def _climb(self, top: FittedModel) -> FittedModel:
+        while True:
+            around = [(top.shape, top.dispersion + d) for d in (-1, 1, 2)]
+            around += [(top.shape + s, top.dispersion) for s in (-1, 1)]
+            inside = [(s, d) for s, d in around if 0 <= s < len(self.penalties) and 0 <= d < len(DISPERSIONS)]
+            rival = max((self.at(s, d, top.fit) for s, d in inside), key=_evidence)
+            if rival.evidence <= top.evidence:
+                return top
+            top = rival
+
+
+def _evidence(candidate: FittedModel) -> float:
+    return candidate.evidence
+
+
+def _surprise(spikes: NDArray[np.bool_]) -> float:
+    """Minus the log-probability of exactly these spikes.
+
+    Their number is uniform, and then their places.
+    """
+    n, some = len(spikes), int(np.sum(spikes))
+    if some == 0:
+        return 0.0
+    return log(n) + lgamma(n + 1) - lgamma(some + 1) - lgamma(n - some + 1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from isotone.tables import estimate as whole
+from isotone.tables import smooth
 from isotone.tables.estimate import HistogramEstimate, stand_out
 from isotone.tables.smooth import Fit, Views, noise_precision
 
@@ -161,7 +162,7 @@ def test_only_measured_thresholds_speak() -> None:
 def test_models_that_cannot_be_told_apart_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """With no evidence for or against any model the histogram is the plain mean of all that were tried."""
     tried: list[NDArray[np.float64]] = []
-    plain = whole.fit
+    plain = smooth.fit
 
     def indifferent(views: Any, penalty: Any, dispersion: Any, start: Any) -> Fit:
         found = plain(views, penalty, dispersion, start)
@@ -169,8 +170,8 @@ def test_models_that_cannot_be_told_apart_are_averaged(monkeypatch: pytest.Monke
         # the first search sees dispersion 1 alone, so that all of its shapes are as likely
         return replace(found, evidence=float(np.log(dispersion[0])))
 
-    monkeypatch.setattr(whole, "fit", indifferent)
-    search = whole._ModelSearch(
+    monkeypatch.setattr(smooth, "fit", indifferent)
+    search = smooth.ModelSearch(
         Views.of(*measured(SHAPES["decay"][:60], 31, 0.2, 0.5, 1), 0.02, 0.5), whole._shapes(31)
     )  # pyright: ignore[reportPrivateUsage]
     found = search.blended(search.best(Fit.start(np.full(31, 60 / 31))))

@@ -230,7 +230,7 @@ def _order(given: Any) -> Poset:
         raise InputError(
             f"The order must be a Poset, not a {type(given).__name__}: Poset(elements, relations) makes one."
         )
-    require_writable((str(x) for x in given.elements), "the order")
+    require_writable([str(x) for x in given.elements], "the order")
     return given
 
 
