@@ -403,7 +403,7 @@ class MarginsMechanism(AdditiveMechanism):
         noise = [
             0 if part is None else part.error().variance + part.rounding_variance() for part in self.parts
         ]
-        return [self._spread(margin, noise) for margin in self.breakdown.margins]
+        return self._spreads(noise)
 
     def mean_variances(self) -> Floats:
         """The mean variance over cells and elements of each margin."""
@@ -456,20 +456,20 @@ class MarginsMechanism(AdditiveMechanism):
         bound = rounding_reach(rounding / max(len(kinds), 1))
         return _flat(
             [
-                reach * np.sqrt(self._spread(margin, noise)) + bound * sum(kind[place] for kind in kinds)
-                for place, margin in enumerate(self.breakdown.margins)
+                reach * np.sqrt(table) + bound * sum(kind[place] for kind in kinds)
+                for place, table in enumerate(self._spreads(noise))
             ]
         )
 
     def _bounded(self, squares: Sequence[Any]) -> list[Floats]:
         """The root of the sum of squared weights for numbers that are bounded, a table for each margin."""
-        return [np.sqrt(self._spread(margin, squares)) for margin in self.breakdown.margins]
+        return [np.sqrt(table) for table in self._spreads(squares)]
 
-    def _spread(self, margin: Margin, noise: Sequence[Any]) -> Floats:
-        """The variance of every value of a margin, given that of the measured cells of each margin by element."""
+    def _spreads(self, noise: Sequence[Any]) -> list[Floats]:
+        """The variance of every value of each margin, given that of the measured cells of each margin by element."""
         elements = len(self.base.P)
         each = np.array([np.broadcast_to(one, elements) for one in noise], dtype=np.float64)
-        return self.fit.spread(margin, each)
+        return [self.fit.spread(margin, each) for margin in self.breakdown.margins]
 
     def __str__(self) -> str:
         margins = ", ".join(self.breakdown.label(margin) for margin in self.breakdown.margins)

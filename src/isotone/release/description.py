@@ -103,6 +103,10 @@ class FrozenMapping(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def items(self) -> Any:
+        """Keys with their values."""
+        return self._items.items()
+
     def __hash__(self) -> int:
         return hash(frozenset(self._items.items()))
 

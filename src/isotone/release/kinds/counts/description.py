@@ -475,7 +475,9 @@ class Counts(Description):
     def breakdown(self) -> Breakdown:
         """Attributes and margins."""
         assert self.by is not None
-        lists = {name: dict(held) if isinstance(held, Mapping) else held for name, held in self.by.items()}
+        lists = {
+            name: dict(held.items()) if isinstance(held, Mapping) else held for name, held in self.by.items()
+        }
         return read_breakdown(list(lists), lists, self.margins, self.unlisted)
 
     @property

@@ -112,11 +112,12 @@ class CountsKind(Kind):
             return [as_drawn(manifest, margins_of(manifest))]
         return draws_of(manifest)
 
-    def rebuild(self, manifest: Manifest) -> Any:
+    def rebuild(self, manifest: Manifest, described: Counts | None = None) -> Any:
         """The mechanism over the order of the manifest."""
         if has_margins(manifest):
-            return margins_of(manifest)
-        return rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest.mechanism)
+            return margins_of(manifest, described)
+        P = described.P if described else order_from(manifest["description"]["order"])
+        return rebuild_count_mechanism(P, manifest.mechanism)
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the noise guarantees for records of the kind that the rules let through."""
@@ -124,11 +125,9 @@ class CountsKind(Kind):
             for draw in draws_of(release.manifest):
                 self.derived_guarantee(Release({}, draw))  # each keeps its own guarantee
             return total_guarantee(release.manifest)
-        manifest, found = release.manifest, self.rebuild(release.manifest)
-        described, stated = (
-            Counts.from_manifest(manifest, release.columns),
-            guarantee_from(manifest.guarantee),
-        )
+        manifest = release.manifest
+        described = Counts.from_manifest(manifest, release.columns)
+        found, stated = self.rebuild(manifest, described), guarantee_from(manifest.guarantee)
         mechanism = found.base if isinstance(found, MarginsMechanism) else found
         if described.is_breakdown != isinstance(found, MarginsMechanism):
             raise InputError("the mechanism is not one for what is described")
@@ -185,10 +184,10 @@ class CountsKind(Kind):
         if described.is_breakdown != has_margins(release.manifest):
             return ["the columns are not those of what is described"]
         if described.is_breakdown:
-            return breakdown_faults(release, margins_of(release.manifest))
+            return breakdown_faults(release, margins_of(release.manifest, described))
         if release.manifest.get("derived"):
             return derived_faults(release)
-        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest))
+        return count_faults(release.columns, release.manifest, self.rebuild(release.manifest, described))
 
 
 def _require_described(described: Counts, found: Any, manifest: Manifest) -> None:

@@ -231,9 +231,9 @@ _laws: Recent[Law] = Recent(8)
 _REASON = "its values are estimated from margins, each with a share of the budget of its own."
 
 
-def margins_of(manifest: Manifest) -> MarginsMechanism:
+def margins_of(manifest: Manifest, described: Counts | None = None) -> MarginsMechanism:
     """The mechanism of a breakdown."""
-    described = Counts.from_manifest(manifest, {})
+    described = described or Counts.from_manifest(manifest, {})
     if not described.is_breakdown:
         raise InputError("the mechanism is not one for what is described")
     return rebuild_margins(described.P, manifest.mechanism, described.breakdown)

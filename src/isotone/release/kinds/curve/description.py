@@ -621,7 +621,7 @@ class ChainFit:
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""
-        return {"name": self.name, **{name: plain_value(value) for name, value in self.settings.items()}}
+        return {"name": self.name, **plain_value(self.settings)}
 
     def source(self, data: Any, curve: Curve) -> PointSource:
         """Both columns on the grids of the problem."""
@@ -736,7 +736,7 @@ class SurfaceFit:
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""
-        return {"name": self.name, **{name: plain_value(value) for name, value in self.settings.items()}}
+        return {"name": self.name, **plain_value(self.settings)}
 
     def source(self, data: Any, curve: Curve) -> CellSource:
         """The columns in bins."""

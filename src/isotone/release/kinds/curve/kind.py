@@ -296,7 +296,8 @@ class CurveKind(Kind):
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the estimator of the manifest guarantees for the rows that are let through."""
-        checked: Any = self.rebuild(release.manifest).estimator().check()
+        fit = self.rebuild(release.manifest)
+        checked: Any = fit.problem if isinstance(fit, ChainFit) else fit.estimator().check()
         found = checked if isinstance(checked, Guarantee) else checked.guarantee
         return replace(found, unit=guarantee_from(release.manifest.guarantee).unit)
 
