@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from isotone.errors import IsotoneError
-from isotone.reading.columns import as_integer, as_real, as_text, name_text, read_columns
+from isotone.reading.columns import as_integer, as_real, as_text, name_texts, read_columns
 from isotone.reading.contributions import UNIT, UnitRows
 from isotone.reading.operations import listed
 from isotone.reading.public_csv import separator_of
@@ -45,7 +45,7 @@ def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: st
     """Rows whose text is none of the public list, with the commonest of them."""
     frame = open_source(source, {"category": [column]})
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
-    names = list(dict.fromkeys(map(name_text, known)))
+    names = list(dict.fromkeys(name_texts(known)))
     placed = listed(text, "value", names, {"place": range(len(names))})
     odd, shown = commonest(placed.filter(nw.col("place").is_null()).select("value"))
     return [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
