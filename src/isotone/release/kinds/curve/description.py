@@ -606,7 +606,7 @@ class ChainFit:
             "method": method,
             "value_levels": steps,
         }
-        settings = {
+        settings: dict[str, Any] = {
             **budget_of(guarantee),
             "neighbours": guarantee.neighbours,
             "contributions": curve.whose.most,
