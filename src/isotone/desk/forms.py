@@ -18,7 +18,7 @@ from isotone.reading.sources import uncut
 from isotone.release.description import ColumnName
 from isotone.release.spec import sections
 
-__all__ = ["Entry", "cut_in_words", "entry_of", "form_of", "require_columns"]
+__all__ = ["Entry", "cut_in_words", "form_of", "require_columns"]
 
 _WORDS = {True: "yes", False: "no"}
 _LABELS = {
@@ -197,12 +197,6 @@ def form_of(section: str) -> dict[str, Entry]:
         )
         for name, said in schema["properties"].items()
     }
-
-
-def entry_of(id: str) -> Entry:
-    """The entry that a form calls so."""
-    section, _, name = id.partition(".")
-    return form_of(section)[name]
 
 
 def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[str]:

@@ -104,9 +104,27 @@ class ExactDraws:
     Only these can make a release.
     """
 
-    def choice(self, scores: Ints, rate: Fraction) -> int:
-        """See ``Draws``."""
-        return noise.choose_exponential(scores, rate)
+    choice = staticmethod(noise.choose_exponential)
+    below = staticmethod(noise.random_belows)
+    geometrics = staticmethod(noise.two_sided_geometrics)
+    uneven = staticmethod(noise.uneven_geometrics)
+    rounded_gaussians = staticmethod(noise.rounded_gaussians)
+    discrete_gaussians = staticmethod(noise.discrete_gaussians)
+    one_sided_geometrics = staticmethod(noise.geometrics)
+    lazy_geometrics = staticmethod(noise.lazy_two_sided_geometrics)
+    geometric_sums = staticmethod(noise.geometric_sums)
+    coins = staticmethod(noise.bernoulli_exps)
+    words = staticmethod(noise.random_words)
+    # what no simulation needs
+    lazy_coin = staticmethod(noise.bernoulli_exp_lazily)
+    exponentials = noise.LazyExponentials
+    integer = staticmethod(noise.choose_integer)
+    bernoulli = staticmethod(noise.bernoulli)
+    rounded_laplaces = staticmethod(noise.rounded_laplaces)
+    rounded_cube = staticmethod(noise.rounded_cube)
+    exponential_sums = staticmethod(noise.rounded_exponential_sums)
+    exponential_rows = staticmethod(noise.rounded_exponential_rows)
+    exponential_spans = staticmethod(noise.rounded_exponential_spans)
 
     def segments(
         self,
@@ -119,48 +137,9 @@ class ExactDraws:
         """See ``Draws``."""
         return noise.choose_exponential_segments(scores, offsets, rates, multiplicity, size=size)
 
-    def below(self, sizes: Ints) -> Ints:
-        """See ``Draws``."""
-        return noise.random_belows(sizes)
-
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
         """See ``Draws``."""
         return values + noise.two_sided_geometrics(rate, values.size).reshape(values.shape)
-
-    def geometrics(self, rate: Fraction, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.two_sided_geometrics(rate, size)
-
-    def uneven(self, values: Ints, line: noise.UnevenLine) -> Ints:
-        """See ``Draws``."""
-        return noise.uneven_geometrics(values, line)
-
-    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.rounded_gaussians(variance, size)
-
-    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
-        """See ``Draws``."""
-        return noise.discrete_gaussians(variance, size)
-
-    one_sided_geometrics = staticmethod(noise.geometrics)
-    lazy_geometrics = staticmethod(noise.lazy_two_sided_geometrics)
-    geometric_sums = staticmethod(noise.geometric_sums)
-    coins = staticmethod(noise.bernoulli_exps)
-    # what no simulation needs
-    lazy_coin = staticmethod(noise.bernoulli_exp_lazily)
-    exponentials = noise.LazyExponentials
-    integer = staticmethod(noise.choose_integer)
-    bernoulli = staticmethod(noise.bernoulli)
-    rounded_laplaces = staticmethod(noise.rounded_laplaces)
-    rounded_cube = staticmethod(noise.rounded_cube)
-    exponential_sums = staticmethod(noise.rounded_exponential_sums)
-    exponential_rows = staticmethod(noise.rounded_exponential_rows)
-    exponential_spans = staticmethod(noise.rounded_exponential_spans)
-
-    def words(self, size: int) -> NDArray[np.uint64]:
-        """See ``Draws``."""
-        return noise.random_words(size)
 
 
 class SeededDraws:

@@ -71,10 +71,6 @@ class RowsOfUnits:
         """How the unit of a row is read."""
         return {} if self.unit is None else {UNIT: ColumnRule(as_unit, self.unit)}
 
-    def unit_entry(self) -> UnitEntry:
-        """What a manifest says about the unit."""
-        return {"unit": self.unit, "contributions": self.contributions}
-
     def of_somebody(self, rows: Frame) -> Frame:
         """Without the rows that belong to no unit."""
         return rows if self.unit is None else rows.filter(~nw.col(UNIT).is_null())

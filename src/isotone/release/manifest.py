@@ -31,7 +31,6 @@ from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list, shown
 from isotone.privacy.guarantee import Guarantee, exact
 from isotone.reading.columns import labels
-from isotone.reading.contributions import UnitKey
 
 if TYPE_CHECKING:
     from isotone.counts import PosetMechanism
@@ -62,12 +61,9 @@ __all__ = [
     "rebuild_curve_mechanism",
     "rebuild_table_mechanism",
     "recipe_of",
-    "require_type",
     "require_writable",
     "stated_texts",
     "thinned",
-    "unit_in_words",
-    "unit_key",
 ]
 
 
@@ -440,11 +436,6 @@ def column_name(value: Any, name: str) -> str:
         ) from None
 
 
-def unit_key(value: Any) -> UnitKey:
-    """What names the unit of a row, as plain text."""
-    return None if value is None else column_name(value, "unit")
-
-
 def public_names(values: Any, name: str) -> tuple[str, ...]:
     """A public list of names (texts, numbers, booleans or dates) as a column of any type would show them."""
     require_list(values, name)
@@ -473,17 +464,6 @@ def _stated_text(value: Any, name: str) -> str:
         raise InputError(f"{name} must have at most {_LONGEST_TEXT:,} characters, not {len(text):,}.")
     require_writable([text], name)
     return text
-
-
-def unit_in_words(column: Any, words: Any) -> str:
-    """The privacy unit in words, by default the name of its column, or "record"."""
-    return unit_key(column) or "record" if words is None else plain_text(words, "unit_name")
-
-
-def require_type(value: Any, name: str, kind: type) -> None:
-    """Refuse what is given and of another type."""
-    if value is not None and not isinstance(value, kind):
-        raise InputError(f"{name} must be of the type {kind.__name__}, not {shown(value)}.")
 
 
 def require_writable(texts: Iterable[str], name: str) -> None:

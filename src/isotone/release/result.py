@@ -15,7 +15,7 @@ from html import escape
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Questions",
     "Release",
+    "Within",
     "answered",
     "combine",
     "in_digits",
@@ -85,6 +86,15 @@ def answered(ask: Callable[P, T]) -> Callable[P, T]:
             ) from error
 
     return answer
+
+
+class Within(NamedTuple):
+    """What a share is within: the records, whose number may be stated, or the population that was sampled."""
+
+    records: Any = None
+    after_rules: bool = False
+    population: bool = False
+    deff: Any = 1
 
 
 class Questions:
@@ -136,7 +146,7 @@ class Questions:
         reader = self._reader()
         if not truth(population, "population") and deff != 1:
             raise InputError("deff is of a sample: say population=True with it.")
-        return reader.share(part, of, confidence, group, records, after_rules, population, deff)
+        return reader.share(part, of, confidence, group, Within(records, after_rules, population, deff))
 
     @answered
     def shares(

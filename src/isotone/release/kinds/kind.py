@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isotone.inference import Estimate
     from isotone.privacy.guarantee import Number
     from isotone.release.description import Description, Section
-    from isotone.release.result import Release
+    from isotone.release.result import Release, Within
 
 __all__ = [
     "INK",
@@ -134,19 +134,9 @@ class Reader:
         """A linear combination of counts."""
         self.refuse("contrasts of counts")
 
-    def share(
-        self,
-        part: Any,
-        of: Any,
-        confidence: float | None,
-        group: Any,
-        records: Any,
-        after_rules: bool,
-        population: bool,
-        deff: Any,
-    ) -> Estimate:
+    def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, in the records or in the population that was sampled."""
-        self.refuse("shares of a population" if population else "shares of counts")
+        self.refuse("shares of a population" if within.population else "shares of counts")
 
     def shares(
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any

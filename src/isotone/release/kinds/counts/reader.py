@@ -48,7 +48,7 @@ from isotone.release.kinds.counts.derived import (
 from isotone.release.kinds.counts.description import CountManifest, Counts
 from isotone.release.kinds.kind import Reader
 from isotone.release.manifest import Manifest, canonical_json
-from isotone.release.result import Release
+from isotone.release.result import Release, Within
 
 __all__ = [
     "BreakdownReader",
@@ -82,35 +82,24 @@ class CountReader(Reader):
         """A linear combination of counts of one group."""
         return self._of(group).contrast(coefficients, self._level(confidence))
 
-    def share(
-        self,
-        part: Any,
-        of: Any,
-        confidence: float | None,
-        group: Any,
-        records: Any,
-        after_rules: bool,
-        population: bool,
-        deff: Any,
-    ) -> Estimate:
+    def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, or in all records. In the population noise and sampling together."""
-        found = self._with_records(self._of(group), of, group, records, after_rules)
+        found = self._with_records(self._of(group), of, group, within)
         level = self._level(confidence)
-        if not population:
+        if not within.population:
             return found.share(part, of, level)
         if of is None and found.records is not None:
-            return population_proportion(found, part, level, deff)
-        return population_share(found, part, of, level, deff)
+            return population_proportion(found, part, level, within.deff)
+        return population_share(found, part, of, level, within.deff)
 
-    def _with_records(
-        self, found: Measured, of: Any, group: Any, records: Any, after_rules: bool
-    ) -> Measured:
+    def _with_records(self, found: Measured, of: Any, group: Any, within: Within) -> Measured:
+        records = within.records
         if records is None:
             return found
         if of is not None:
             raise InputError("records= is the number of all records, for shares of all: leave of= out.")
         manifest = self.release.manifest
-        if not truth(after_rules, "after_rules"):
+        if not truth(within.after_rules, "after_rules"):
             require_all_counted(manifest)
         names = groups_of(manifest)
         if names is not None and isinstance(records, Mapping):
@@ -255,15 +244,13 @@ class BreakdownReader(CountReader):
         """The counts of a cell."""
         return _CellTable(self.release if release is None else release).measured(group, stream)
 
-    def _with_records(
-        self, found: Measured, of: Any, group: Any, records: Any, after_rules: bool
-    ) -> Measured:
-        if of is None and records is None:
+    def _with_records(self, found: Measured, of: Any, group: Any, within: Within) -> Measured:
+        if of is None and within.records is None:
             raise InputError(
                 "A breakdown has no number of records. If that of the cell is public, state it with records=; otherwise "
                 "count all records with an element above all others."
             )
-        return super()._with_records(found, of, group, records, after_rules)
+        return super()._with_records(found, of, group, within)
 
     def change(
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool

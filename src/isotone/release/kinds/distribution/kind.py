@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
     from isotone.mechanism import Progress
     from isotone.release.kinds.kind import Page
-    from isotone.release.result import Release
+    from isotone.release.result import Release, Within
 
 __all__ = ["KIND", "DistributionKind", "DistributionReader", "LineKind", "LineReader", "estimate_of"]
 
@@ -115,19 +115,9 @@ class DistributionReader(LineReader):
         figures, level, about = self.figures(confidence, group, band)
         return estimate_of(figures.share_up_to(float(exact(x, "x"))), level, about)
 
-    def share(
-        self,
-        part: Any,
-        of: Any,
-        confidence: float | None,
-        group: Any,
-        records: Any,
-        after_rules: bool,
-        population: bool,
-        deff: Any,
-    ) -> Estimate:
+    def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of records above one value and up to another."""
-        if records is not None or after_rules or deff != 1:
+        if within.records is not None or within.after_rules or within.deff != 1:
             self.refuse("shares with records, after_rules or deff")
         if of is None:
             raise InputError(
@@ -138,7 +128,7 @@ class DistributionReader(LineReader):
             raise InputError(
                 f"The share between two values needs the lower one first, not {shown(part)} and {shown(of)}."
             )
-        figures, level, about = self.figures(confidence, group, "population" if population else None)
+        figures, level, about = self.figures(confidence, group, "population" if within.population else None)
         return estimate_of(figures.share_between(low, high), level, about)
 
     def lorenz(

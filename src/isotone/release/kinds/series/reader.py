@@ -18,7 +18,7 @@ from isotone.order import Poset
 from isotone.privacy.checks import did_you_mean, shown
 from isotone.release.kinds.counts.reader import CountReader, group_place
 from isotone.release.kinds.series.description import Series, SeriesManifest, mechanism_of
-from isotone.release.result import Release
+from isotone.release.result import Release, Within
 
 __all__ = ["SeriesReader", "values_of"]
 
@@ -126,25 +126,15 @@ class SeriesReader(CountReader):
         }
         return self.measured(places, group).contrast(weights, self._level(confidence))
 
-    def share(
-        self,
-        part: Any,
-        of: Any,
-        confidence: float | None,
-        group: Any,
-        records: Any,
-        after_rules: bool,
-        population: bool,
-        deff: Any,
-    ) -> Estimate:
+    def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, of the same period or not."""
-        if of is None and records is None:
+        if of is None and within.records is None:
             raise InputError("The share of what? Name the whole, of=, or state the number of records.")
         (first, a), (second, b) = self._place(part), (self._place(part) if of is None else self._place(of))
         if first == second:
-            rest = (confidence, group, records, after_rules, population, deff)
-            return CountReader.share(SeriesReader(self.release, first), a, None if of is None else b, *rest)
-        if population or records is not None:
+            own = SeriesReader(self.release, first)
+            return CountReader.share(own, a, None if of is None else b, confidence, group, within)
+        if within.population or within.records is not None:
             raise InputError("The share of a population, or of all records, is about one period.")
         names, places = self.shown_names, sorted({first, second})
         found = self.measured(places, group)
