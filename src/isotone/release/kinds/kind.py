@@ -16,7 +16,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.questions import Question
-from isotone.release.manifest import Manifest
+from isotone.release.manifest import ROUNDING, Manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
 __all__ = [
     "INK",
     "SOFT",
+    "TOLERANCES",
     "Kind",
     "Page",
     "Reader",
     "Stamp",
+    "Tolerance",
+    "agrees",
     "draw_bars",
     "require_unit",
     "versions",
@@ -109,6 +112,53 @@ class Page(ABC):
     @abstractmethod
     def svg(self, release: Release) -> str:
         """The same picture as SVG text, for the page."""
+
+
+# What verification allows between what is published and what is computed again from the rest.
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a published number may be from the computed one: so much, such a share of its size, so many standard errors."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+    errors: float = 0.0
+
+
+TOLERANCES: dict[str, Tolerance] = {
+    # four decimals; a simulated error is eight standard errors off with probability below 1e-7, and a tenth off never within them
+    "error": Tolerance(ROUNDING, 1e-9, 8.0),
+    # four decimals; floats may be added up in another sequence elsewhere
+    "estimate": Tolerance(ROUNDING, 1e-9),
+    "value of a breakdown": Tolerance(2 * ROUNDING, 1e-9),
+    "derived value": Tolerance(2 * ROUNDING),
+    # computers that compute the same from the same numbers
+    "share of categories": Tolerance(1e-9),
+    "point of a curve": Tolerance(0.0, 1e-9),
+    # computers with the same versions, and with others
+    "posterior of a curve": Tolerance(0.0, 1e-6),
+    "posterior of a curve by other versions": Tolerance(0.0, 2e-3),
+    "distribution": Tolerance(1e-9, 1e-6),
+    "number at risk": Tolerance(1e-3, 1e-6),
+    # searches of different versions for the best shares
+    "error of shares": Tolerance(0.0, 1e-3),
+}
+"""By what is compared. Whole numbers, names and half-widths are compared exactly."""
+
+
+def agrees(stated: Any, computed: Any, what: str, *, size: Any = None, error: Any = 0.0) -> bool:
+    """Whether published numbers are those computed, within the tolerance of their kind.
+
+    The relative part is of the numbers themselves, or of ``size``; ``error`` is the standard error of a simulation.
+    """
+    allowed, known = TOLERANCES[what], np.asarray(computed, np.float64)
+    room = (
+        allowed.absolute
+        + allowed.relative * (np.abs(known) if size is None else size)
+        + allowed.errors * error
+    )
+    return bool(np.all(np.abs(np.asarray(stated, np.float64) - known) <= room))
 
 
 # What readers ask of a release. Each kind answers what its law allows, and refuses the rest with the reason.

@@ -22,7 +22,6 @@ from isotone.noise.simulate import public_stream
 from isotone.privacy.checks import truth
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.columns import (
-    DECIMALS,
     breakdown_columns,
     count_columns,
     known_errors,
@@ -48,9 +47,8 @@ from isotone.release.kinds.counts.derived import (
 from isotone.release.kinds.counts.description import CountManifest, Counts
 from isotone.release.kinds.counts.reader import BreakdownReader, margins_of
 from isotone.release.kinds.counts.report import BreakdownPage, CountsPage
-from isotone.release.kinds.kind import Kind, Reader, require_unit
+from isotone.release.kinds.kind import TOLERANCES, Kind, Reader, agrees, require_unit
 from isotone.release.manifest import (
-    ROUNDING,
     Columns,
     Floats,
     Manifest,
@@ -232,9 +230,6 @@ KIND = CountsKind()
 WALKED = 4_000
 """Rows of a random walk that show whether noise stays within intervals."""
 
-SPREADS = 8.0
-"""So many standard errors a simulated number may be off."""
-
 
 def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechanism) -> list[str]:
     """Faults in the labels, errors and intervals of counts."""
@@ -261,7 +256,8 @@ def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechan
             faults.append("the values do not add up")
     error = mechanism.error()
     sd = np.tile(error.sd, repeat)
-    if not _near(columns["sd"], sd, np.tile(_spread(error.sd, error.standard_error), repeat)):
+    spread = np.tile(_spread(error.sd, error.standard_error), repeat)
+    if not agrees(columns["sd"], sd, "error", error=spread):
         faults.append("the standard deviations are not the mechanism's")
     if "total" in manifest or "total_sd" in manifest:
         faults += _total_faults(manifest, mechanism, repeat, bool(groups))
@@ -289,7 +285,7 @@ def _keeps_within(mechanism: PosetMechanism, widths: Mapping[str, NDArray[Any]],
     wide = np.append(widths["alone"], widths["together"][:1]) + slack
     outside = np.concatenate((rows, rows.max(axis=1, keepdims=True)), axis=1) > wide
     share = mean_of_rows(outside.astype(np.float64))
-    return bool(np.all(share.variance <= 1 - level + SPREADS * share.standard_error))
+    return bool(np.all(share.variance <= 1 - level + TOLERANCES["error"].errors * share.standard_error))
 
 
 def derived_faults(release: Release) -> list[str]:
@@ -350,7 +346,7 @@ def _same_columns(first: Columns, second: Columns) -> bool:
         if len(column) != len(other):
             return False
         for a, b in zip(column, other, strict=True):
-            near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 2 * ROUNDING
+            near = isinstance(a, float) and isinstance(b, float) and agrees(a, b, "derived value")
             if type(a) is not type(b) or not (a == b or near):
                 return False
     return True
@@ -368,11 +364,6 @@ def _spread(sd: Floats, standard_error: Floats) -> Floats:
     return np.divide(standard_error, 2 * sd, out=np.zeros_like(sd), where=sd > 0)
 
 
-def _near(published: Sequence[Any], known: Floats, spread: Floats) -> bool:
-    off = np.abs(np.array(published, dtype=float) - known)
-    return bool(np.all(off <= SPREADS * spread + ROUNDING + 1e-9 * known))
-
-
 def _total_faults(
     manifest: Mapping[str, Any], mechanism: AdditiveMechanism, repeat: int, grouped: bool
 ) -> list[str]:
@@ -387,14 +378,11 @@ def _total_faults(
     known, error = math.sqrt(variance()), mechanism.error()
     # simulated like the errors of the elements, from the same draws: no better known than the worst of them
     relative = float(np.max(_spread(error.sd, error.standard_error) / np.maximum(error.sd, 1e-9)))
-    near = stated is not None and abs(float(stated) - known) <= SPREADS * relative * known + ROUNDING
+    near = stated is not None and agrees(float(stated), known, "error", error=relative * known)
     return [] if near else ["the standard deviation of the number of records is not the mechanism's"]
 
 
 # What is published beside the noisy integers, computed again from them and the mechanism that a manifest describes.
-
-SEARCHED = 1e-3
-"""Searches of different versions for the best shares differ less than this in the error."""
 
 _WORDS = {
     "raw": "the values as estimated do not follow from the noisy integers",
@@ -436,7 +424,7 @@ def _share_faults(mechanism: MarginsMechanism) -> list[str]:
     found, least = (float(weights @ one.mean_variances()) for one in (mechanism, best))
     return (
         []
-        if abs(found - least) <= SEARCHED * least
+        if agrees(found, least, "error of shares")
         else ["the budget is not shared by the importance stated"]
     )
 
@@ -456,8 +444,6 @@ def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:
     for name, words in _WORDS.items():
         if name not in wanted:
             continue
-        published, known = np.array(columns[name], dtype=float), np.array(wanted[name], dtype=float)
-        # floats may be added up in another sequence elsewhere
-        if not np.all(np.abs(published - known) <= 2 * 10.0**-DECIMALS + 1e-9 * np.abs(known)):
+        if not agrees(columns[name], wanted[name], "value of a breakdown"):
             found[words] = None
     return list(found)

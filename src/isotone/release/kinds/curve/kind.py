@@ -24,7 +24,7 @@ from isotone.release.kinds.curve.description import (
     measured_from,
     middles,
 )
-from isotone.release.kinds.kind import INK, SOFT, Kind, Page, require_unit, versions
+from isotone.release.kinds.kind import INK, SOFT, TOLERANCES, Kind, Page, agrees, require_unit, versions
 from isotone.release.manifest import Columns, Manifest, guarantee_from
 
 if TYPE_CHECKING:
@@ -247,12 +247,8 @@ def _cells(release: Release) -> tuple[list[Any], Any, tuple[float, float]]:
 
 # What strangers and readers do with a published curve or surface: verify, read, attack by name.
 
-EDGE = 1e-9
-"""How far computers may be apart that compute the same from the same numbers."""
-CLOSE = 2e-3
-"""Versions of the library and of what it computes with differ less than this in the posterior, as a share of the range."""
-SAME = 1e-6
-"""Computers with the same versions differ less than this in the posterior."""
+EDGE = TOLERANCES["point of a curve"].relative
+"""What computers that compute the same may be off, as a share of the largest number."""
 
 
 class CurveKind(Kind):
@@ -341,13 +337,13 @@ def curve_faults(columns: Columns, manifest: Mapping[str, Any], problem: ChainPr
     faults: list[str] = []
     x, value = np.array(columns["x"], dtype=float), np.array(columns["value"], dtype=float)
     low, high = float(problem.grid.low), float(problem.grid.high)
-    edge = 1e-9 * max(abs(low), abs(high), 1.0)
+    edge = EDGE * max(abs(low), abs(high), 1.0)
     if not x.size or np.any(np.diff(x) < 0) or x[0] < low - edge or x[-1] > high + edge:
         faults.append("x leaves its bounds or is not ascending")
     elif np.any(np.abs(x - problem.grid.positions(problem.grid.snap(x))) > edge):
         faults.append("an x is no point of the grid")
     bottom, top = map(float, problem.y_range)
-    edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
+    edge = EDGE * max(abs(bottom), abs(top), 1.0)
     if np.any(value < bottom - edge) or np.any(value > top + edge):
         faults.append("a value leaves the range of y")
     steps = np.diff(value) if manifest["increasing"] else -np.diff(value)
@@ -369,10 +365,9 @@ def _band_faults(
     if missing:
         return ["a corner of the band is missing"]
     bottom, top = (float(end) for end in problem.y_range)
-    edge = 1e-9 * max(abs(bottom), abs(top), 1.0)
+    size = max(abs(bottom), abs(top), 1.0)
     for name, share in band.at(problem.grid.snap(x))._asdict().items():
-        stated = np.array(columns[name], dtype=float)
-        if not np.all(np.abs(stated - (bottom + (top - bottom) * share)) <= edge):
+        if not agrees(columns[name], bottom + (top - bottom) * share, "point of a curve", size=size):
             return [f"{name} is not what the published sums give"]
     return _value_faults(columns, manifest, measured, problem)
 
@@ -394,8 +389,10 @@ def _value_faults(
     place = problem.grid.positions
     value = np.array(columns["value"], dtype=float)
     stated = np.r_[value, np.interp(place(at[rows.size :]), place(rows), value)]
-    close = SAME if dict(manifest["versions"]) == versions() else CLOSE
-    if not np.all(np.abs(stated - wanted) <= close * (top - bottom)):
+    what = "posterior of a curve"
+    if dict(manifest["versions"]) != versions():
+        what += " by other versions"
+    if not agrees(stated, wanted, what, size=top - bottom):
         return ["value is not what the published sums give"]
     return []
 
@@ -407,8 +404,8 @@ def surface_faults(columns: Columns, fit: SurfaceFit) -> list[str]:
     bounds, bins = fit.settings["bounds"], fit.settings["bins"]
     cells = np.array(list(product(*middles(bounds, bins))))
     stated = np.array([columns["x1"], columns["x2"]], dtype=float).T
-    scale = EDGE * max(1.0, float(np.abs(cells).max()))
-    if stated.shape != cells.shape or not np.all(np.abs(stated - cells) <= scale):
+    size = max(1.0, float(np.abs(cells).max()))
+    if stated.shape != cells.shape or not agrees(stated, cells, "point of a curve", size=size):
         return ["the cells are not those of the mechanism"]
     value = np.array(columns["value"], dtype=float).reshape(bins)
     low, high = map(float, fit.settings["y_range"])

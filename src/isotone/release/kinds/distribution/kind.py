@@ -16,15 +16,13 @@ from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, exact, shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.distribution.description import (
-    DIGITS,
-    ROUNDING,
     Distribution,
     DistributionManifest,
     LineDescription,
     lines_of,
 )
 from isotone.release.kinds.distribution.report import DistributionPage
-from isotone.release.kinds.kind import Kind, Reader
+from isotone.release.kinds.kind import Kind, Reader, agrees
 from isotone.release.manifest import Manifest, guarantee_from, recipe_of
 
 if TYPE_CHECKING:
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KIND", "DistributionKind", "DistributionReader", "LineKind", "LineReader", "estimate_of"]
 
-CLOSE = 1e-6
-"""Computers that compute the same shares from the same counts are not farther apart."""
 _MOST_NUMBER = 1 << 53
 
 
@@ -228,9 +224,9 @@ class LineKind(Kind):
             return ["the groups of the rows are not those of the bins"]
         for name in wanted.keys() - {"group"}:
             stated, computed = (np.array(of[name], dtype=float) for of in (release.columns, wanted))
-            near = CLOSE * max(1.0, float(np.abs(computed).max(initial=0.0)))
-            near += 10.0 ** -DIGITS.get(name, ROUNDING)
-            if stated.shape != computed.shape or not np.all(np.abs(stated - computed) <= near):
+            size = max(1.0, float(np.abs(computed).max(initial=0.0)))
+            what = "number at risk" if name == "at_risk" else "distribution"
+            if stated.shape != computed.shape or not agrees(stated, computed, what, size=size):
                 return [f"{name} does not follow from the noisy counts"]
         return []
 

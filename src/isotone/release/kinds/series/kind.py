@@ -12,7 +12,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.columns import law_entry
-from isotone.release.kinds.kind import Kind
+from isotone.release.kinds.kind import Kind, agrees
 from isotone.release.kinds.series.description import (
     Series,
     SeriesManifest,
@@ -24,7 +24,7 @@ from isotone.release.kinds.series.description import (
 )
 from isotone.release.kinds.series.reader import SeriesReader, values_of
 from isotone.release.kinds.series.report import SeriesPage
-from isotone.release.manifest import ROUNDING, Manifest, digest, guarantee_from
+from isotone.release.manifest import Manifest, digest, guarantee_from
 from isotone.series.series_mechanism import SeriesMechanism
 from isotone.series.series_plan import plan_series
 from isotone.series.state import canonical
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from isotone.release.result import Release
 
 __all__ = ["KIND", "SeriesKind"]
-
-SPREADS = 8.0
-"""So many standard errors a simulated number may be off."""
 
 
 class SeriesKind(Kind):
@@ -151,9 +148,8 @@ def _error_faults(stated: Mapping[str, Any], mechanism: SeriesMechanism, confide
     relative = float(np.max(spread / (2 * np.maximum(sd, 1e-9) ** 2))) if spread.size else 0.0
     faults: list[str] = []
     for name, words in (("sd", "the standard deviations"), ("new_sd", "the errors of what is new")):
-        off = np.abs(np.array(stated[name]) - np.array(found[name]))
-        room = SPREADS * relative * (float(sd.max()) if name == "new_sd" else np.array(found[name]))
-        if np.any(off > room + ROUNDING + 1e-9):
+        size = float(sd.max()) if name == "new_sd" else np.array(found[name])
+        if not agrees(stated[name], found[name], "error", error=relative * size):
             faults.append(f"{words} are not the mechanism's")
     if stated["half_width"] != found["half_width"]:
         faults.append("the intervals are not the mechanism's")

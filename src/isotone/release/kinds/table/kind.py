@@ -16,7 +16,17 @@ from isotone.errors import InputError
 from isotone.inference import Estimate
 from isotone.privacy.checks import confidence_level, shown
 from isotone.privacy.guarantee import Guarantee, Number
-from isotone.release.kinds.kind import INK, SOFT, Kind, Page, Reader, draw_bars, require_unit
+from isotone.release.kinds.kind import (
+    INK,
+    SOFT,
+    TOLERANCES,
+    Kind,
+    Page,
+    Reader,
+    agrees,
+    draw_bars,
+    require_unit,
+)
 from isotone.release.kinds.table.description import BETWEEN, PER, Table, TableManifest, attack
 from isotone.release.manifest import (
     ROUNDING,
@@ -266,7 +276,7 @@ def _steps(release: Release) -> tuple[list[int], list[float], list[float]]:
 LARGEST_TABLE = 1_500
 """Up to this count the posterior of each row is computed again."""
 
-_EXACT = 1e-9
+_EXACT = TOLERANCES["share of categories"].absolute
 """How far computers may be apart that compute the same from the same numbers."""
 _COLUMNS = ("category", "value", "estimate", "low", "high", "noisy", "sd")
 
@@ -435,9 +445,9 @@ def _part_faults(columns: Columns, part: _StratumRows, upper: int, level: float,
     if part.method != ("noise" if size < SMALL or upper == 0 else "table"):
         faults.append("the method is not the mechanism's")
     sd = part.thresholds.deviation
-    if any(abs(float(columns["sd"][at]) - sd) > ROUNDING + 1e-9 * sd for at in part.rows):
+    if not agrees([float(columns["sd"][at]) for at in part.rows], sd, "error"):
         faults.append("an error is not that of the noise")
-    if part.method == "noise" and not np.allclose(share, 1 / (upper + 1), rtol=0, atol=_EXACT):
+    if part.method == "noise" and not agrees(share, 1 / (upper + 1), "share of categories"):
         faults.append("too few categories for a distribution have one")
     if part.method == "table" and not _follows(columns, part, len(part.share) if joint else 1):
         faults.append("the values do not have the private distribution")
@@ -460,7 +470,7 @@ def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
     return (
         manifest["method"] == method
         and whole.shape == mean.shape
-        and bool(np.all(np.abs(whole - mean) <= _EXACT))
+        and agrees(whole, mean, "share of categories")
     )
 
 
@@ -535,7 +545,7 @@ def _row_fits(
 ) -> bool:
     """Whether a row has its estimate, and the shortest interval with this share of its posterior."""
     low, high = columns["low"][at], columns["high"][at]
-    return (not own or abs(float(columns["estimate"][at]) - mean) <= ROUNDING + _EXACT * mean) and (
+    return (not own or agrees(float(columns["estimate"][at]), mean, "estimate")) and (
         (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, _EXACT))
     )
 
@@ -543,8 +553,7 @@ def _row_fits(
 def _rates_fit(columns: Columns) -> bool:
     rows = zip(*(columns[name] for name in ("value", "population", "rate")), strict=True)
     return all(
-        float(people) > 0
-        and abs(PER * value / float(people) - float(rate)) <= ROUNDING + 1e-9 * abs(float(rate))
+        float(people) > 0 and agrees(float(rate), PER * value / float(people), "estimate")
         for value, people, rate in rows
     )
 
@@ -568,7 +577,7 @@ def pair_faults(
         return ["the two columns do not have the same categories"]
     if manifest["method"] == "noise":
         apart = np.outer(*(entry["distribution"] for entry in manifest["strata"]))
-        fits = bool(np.all(np.abs(joint - apart) <= 1e-9))
+        fits = agrees(joint, apart, "share of categories")
         return [] if fits else ["the joint distribution is not that of two columns apart"]
     faults: list[str] = []
     size = len(parts[0])
@@ -589,7 +598,7 @@ def pair_faults(
             [[min(max(a, 0), top), min(max(b, 0), top)] for a in first for b in second], np.int64
         )
         means = pair_means(joint, channels, pairs.reshape(-1, 2))
-        if not np.any(np.all(np.abs(means - estimate) <= ROUNDING + 1e-9 * means, axis=1)):
+        if not any(agrees(estimate, mean, "estimate") for mean in means):
             return [*faults, "an estimate does not follow from its noisy counts"]
     if not is_matched(stated, values, ROUNDING):
         faults.append("the values are not as near to the estimates as they can be")
