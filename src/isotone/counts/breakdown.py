@@ -95,6 +95,16 @@ class Breakdown:
         """The number of values of each attribute in a margin, 1 if it is not broken down by it."""
         return tuple(a.size(level) for a, level in zip(self.attributes, margin, strict=True))
 
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The sizes of each margin."""
+        return [self.sizes(margin) for margin in self.margins]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Each margin in a word."""
+        return [self.label(margin) for margin in self.margins]
+
     def names(self, margin: Margin) -> tuple[str, ...]:
         """What a margin is broken down by."""
         pairs = zip(self.attributes, margin, strict=True)

@@ -300,8 +300,8 @@ class MarginsMechanism(AdditiveMechanism):
 
     @cached_property
     def _shapes(self) -> list[tuple[int, ...]]:
-        elements, sizes = len(self.P), self.breakdown.sizes
-        return [(*sizes(margin), elements) for margin in self.breakdown.margins]
+        elements = len(self.P)
+        return [(*sizes, elements) for sizes in self.breakdown.shapes]
 
     def tables(self, values: Floats) -> list[Floats]:
         """Values of all margins (last axis), margin after margin, as a table for each margin."""
@@ -518,12 +518,12 @@ def _drawn(mechanism: MarginsMechanism) -> list[Floats]:
     """
     breakdown, n = mechanism.breakdown, len(mechanism.base.P)
     alike = mechanism.components.tree_axis is None
-    sizes = [1 if alike else math.prod(breakdown.sizes(margin)) for margin in breakdown.margins]
+    sizes = [1 if alike else math.prod(shape) for shape in breakdown.shapes]
     cells = [(place, cell) for place, size in enumerate(sizes) for cell in range(size)]
     draws = min(_MOST_DRAWS, _INTERVAL_NUMBERS // _measured(mechanism))
     rows = np.abs(_simulated(mechanism, cells, draws, f"{LAW_STREAM} intervals of margins"))
     parts = np.split(rows, np.cumsum([size * n for size in sizes])[:-1], axis=1)
-    shapes = [() if alike else breakdown.sizes(margin) for margin in breakdown.margins]
+    shapes = [() if alike else shape for shape in breakdown.shapes]
     return [part.reshape(len(rows), *shape, n) for part, shape in zip(parts, shapes, strict=True)]
 
 
@@ -551,10 +551,8 @@ def margins_law(mechanism: MarginsMechanism, cells: Sequence[Cell], stream: str 
 
 def _measured(mechanism: MarginsMechanism) -> int:
     """How many noisy integers there are."""
-    breakdown = mechanism.breakdown
-    cells = [
-        math.prod(breakdown.sizes(m)) for m, s in zip(breakdown.margins, mechanism.shares, strict=True) if s
-    ]
+    shapes = mechanism.breakdown.shapes
+    cells = [math.prod(shape) for shape, share in zip(shapes, mechanism.shares, strict=True) if share]
     return sum(cells) * len(mechanism.base.P)
 
 
@@ -577,11 +575,10 @@ def _simulated(mechanism: MarginsMechanism, cells: Sequence[Cell], size: int, la
     for start in range(0, size, step):
         rows = result[start : start + step]
         tables: list[Floats | None] = []
-        for margin, part in zip(mechanism.breakdown.margins, mechanism.parts, strict=True):
+        for sizes, part in zip(mechanism.breakdown.shapes, mechanism.parts, strict=True):
             if part is None:
                 tables.append(None)
                 continue
-            sizes = mechanism.breakdown.sizes(margin)
             noise = np.asarray(part.simulate_released(len(rows) * math.prod(sizes), rng), dtype=np.float64)
             # to least squares a draw is one more element
             drawn = np.moveaxis(noise.reshape(len(rows), *sizes, n), 0, -2)

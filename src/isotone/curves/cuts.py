@@ -77,7 +77,8 @@ class ChainProblem(RegressionProblem):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of(self.output, "output", OUTPUTS)
+        if self.output not in OUTPUTS:
+            one_of(self.output, "output", OUTPUTS)
         if self.shape is not None and self.method == "bins":
             raise InputError(
                 "Bins have no shape but rising. Use method='auto', which knows the shape, or 'threshold' for the published tree."

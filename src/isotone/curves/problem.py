@@ -324,7 +324,8 @@ class CurveSetting:
     weight_steps: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        if not (type(self.epsilon) is Fraction and self.epsilon > 0):  # else checked where it was given
+            object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
         if self.epsilon > LARGEST_EPSILON:
             raise InputError(
                 f"epsilon={float(self.epsilon):g} guarantees nothing: take at most {LARGEST_EPSILON:,}."
@@ -553,7 +554,7 @@ class RegressionProblem:
 
     def __post_init__(self) -> None:
         """Refuse a method, a depth or a grid of values that does not exist, and store plain values."""
-        method = one_of(self.method, "method", self.methods)
+        method = self.method if self.method in self.methods else one_of(self.method, "method", self.methods)
         levels, size = self.levels, self.value_levels
         if levels is not None:
             levels = whole_number(levels, "levels (or None)", 1, self.deepest)

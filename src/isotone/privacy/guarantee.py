@@ -7,7 +7,7 @@ file: a new kind is a new name and a new row of the table. Sensitivities follow 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -442,35 +442,26 @@ class Unit:
     contributions: int = 1
     neighbours: Neighbours = "add-remove"
     name: str = "record"
+    adjacency: Adjacency = field(init=False, repr=False, compare=False)
+    """What is known about the neighbours."""
+    changes: int = field(init=False, repr=False, compare=False)
+    """How many records change between neighbours, at most, where one that takes the place of another is one change.
+
+    The sensitivity of a statistic is so many times that of one change: see :class:`~isotone.privacy.guarantee.Adjacency`.
+    """
+    steps: int = field(init=False, repr=False, compare=False)
+    """How many records are added or removed between neighbours, at most."""
 
     def __post_init__(self) -> None:
-        if (
-            type(self.contributions) is int
-            and self.contributions > 0
-            and _is_named(self.name, self.neighbours)
-        ):
-            return  # checked where they were given
-        object.__setattr__(self, "contributions", whole_number(self.contributions, "contributions"))
-        object.__setattr__(self, "neighbours", checked_neighbours(self.neighbours))
-        object.__setattr__(self, "name", plain_text(self.name, "unit"))
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """What is known about the neighbours."""
-        return adjacency(self.neighbours)
-
-    @property
-    def changes(self) -> int:
-        """How many records change between neighbours, at most, where one that takes the place of another is one change.
-
-        The sensitivity of a statistic is so many times that of one change: see :class:`~isotone.privacy.guarantee.Adjacency`.
-        """
-        return self.contributions * self.adjacency.changes
-
-    @property
-    def steps(self) -> int:
-        """How many records are added or removed between neighbours, at most."""
-        return self.contributions * self.adjacency.units
+        plain = type(self.contributions) is int and self.contributions > 0
+        if not (plain and _is_named(self.name, self.neighbours)):  # else checked where they were given
+            object.__setattr__(self, "contributions", whole_number(self.contributions, "contributions"))
+            object.__setattr__(self, "neighbours", checked_neighbours(self.neighbours))
+            object.__setattr__(self, "name", plain_text(self.name, "unit"))
+        known = NEIGHBOURS[self.neighbours]
+        object.__setattr__(self, "adjacency", known)
+        object.__setattr__(self, "changes", self.contributions * known.changes)
+        object.__setattr__(self, "steps", self.contributions * known.units)
 
     def per_step(self, epsilon: Fraction) -> Fraction:
         """The part of ``epsilon`` that one step may spend."""

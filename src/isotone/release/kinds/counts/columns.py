@@ -170,10 +170,10 @@ def breakdown_columns(
     """The columns of a release, which all follow from the values and the mechanism."""
     breakdown, elements = mechanism.breakdown, [str(x) for x in mechanism.base.P.elements]
     columns: dict[str, list[Any]] = {name: [] for name in ("margin", *breakdown.columns, "element")}
-    for margin in breakdown.margins:
-        cells = int(np.prod(breakdown.sizes(margin)))
-        columns["margin"] += [breakdown.label(margin)] * (cells * len(elements))
-        for name, labels in _labels(breakdown, margin).items():
+    for margin, sizes, label in zip(breakdown.margins, breakdown.shapes, breakdown.labels, strict=True):
+        cells = int(np.prod(sizes))
+        columns["margin"] += [label] * (cells * len(elements))
+        for name, labels in _labels(breakdown, margin, sizes).items():
             columns[name] += np.repeat(labels, len(elements)).tolist()
         columns["element"] += elements * cells
     value = _flat(values)
@@ -192,9 +192,8 @@ def _flat(tables: Sequence[Floats]) -> Floats:
     return np.concatenate([np.ravel(table) for table in tables])
 
 
-def _labels(breakdown: Breakdown, margin: Margin) -> dict[str, NDArray[Any]]:
+def _labels(breakdown: Breakdown, margin: Margin, sizes: Sequence[int]) -> dict[str, NDArray[Any]]:
     """The value of each attribute in each cell of a margin, empty where it is not broken down by it."""
-    sizes = breakdown.sizes(margin)
     found: dict[str, NDArray[Any]] = {}
     for axis, (attribute, level) in enumerate(zip(breakdown.attributes, margin, strict=True)):
         place = np.arange(sizes[axis])

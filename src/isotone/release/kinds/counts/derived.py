@@ -705,7 +705,7 @@ def as_drawn(manifest: CountManifest, mechanism: MarginsMechanism) -> CountManif
 def measured_tables(manifest: CountManifest, mechanism: MarginsMechanism) -> Tables:
     """The noisy integers as tables, or an error if they are not those of the mechanism."""
     breakdown, n = mechanism.breakdown, len(mechanism.base.P)
-    sizes = [breakdown.sizes(margin) for margin in breakdown.margins]
+    sizes = breakdown.shapes
     wanted = [math.prod(s) * n if share else 0 for s, share in zip(sizes, mechanism.shares, strict=True)]
     measured = manifest.measured or []
     if [len(numbers) for numbers in measured] != wanted:

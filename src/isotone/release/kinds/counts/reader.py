@@ -281,7 +281,7 @@ class BreakdownReader(CountReader):
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """Elements summed over all cells of the coarsest margin."""
         table, level = _CellTable(self.release), self._level(confidence)
-        sizes = [math.prod(table.breakdown.sizes(margin)) for margin in table.breakdown.margins]
+        sizes = [math.prod(shape) for shape in table.breakdown.shapes]
         coarsest = int(np.argmin(sizes))
         cells = [(coarsest, k) for k in range(sizes[coarsest])]
         wanted = dict.fromkeys(element_names(what), 1.0)
