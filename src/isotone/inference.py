@@ -140,12 +140,12 @@ class _Set:
                 break
             share = at_inside / (at_inside - at_outside) if at_inside < at_outside else 0.5
             middle = inside + min(max(share, 0.01), 0.99) * (outside - inside)
-            found = self.excess(middle)
-            if found <= 0:
-                inside, at_inside = middle, found
+            result = self.excess(middle)
+            if result <= 0:
+                inside, at_inside = middle, result
                 at_outside, last = (at_outside / 2, -1) if last == -1 else (at_outside, -1)
             else:
-                outside, at_outside = middle, found
+                outside, at_outside = middle, result
                 at_inside, last = (at_inside / 2, 1) if last == 1 else (at_inside, 1)
         return outside
 
@@ -156,17 +156,17 @@ def ratio(
     """The ratio of the counts released as ``a`` and ``b``, from 0 to ``most`` (1 for a share, or infinity)."""
     a, b, last = float(a), float(b), 0.5 if most == 1 else 1.0
     values, weight = _grouped(noise_a, noise_b)
-    found = _Set(a, b, values, weight, rank(len(noise_a), level))
+    result = _Set(a, b, values, weight, rank(len(noise_a), level))
     best = a / (a + b) if a * b > 0 or (a == 0) != (b == 0) else math.nan
     best = best if 0 <= best <= last else math.nan  # else the ratio of the released values is impossible
-    ends = [at <= 0 for at in (found.excess(0.0), found.excess(last))]
+    ends = [at <= 0 for at in (result.excess(0.0), result.excess(last))]
     value = None if b <= 0 else min(max(a / b, 0.0), most)
     if math.isnan(best) and not any(ends):
         limit = most if b > 0 and a > b and most == 1 else 0.0
         return Estimate(limit, limit, limit, level, UNUSUAL)
     start = best if not math.isnan(best) else 0.0 if ends[0] else last
-    low = 0.0 if ends[0] else found.end(start, 0.0)
-    high = last if ends[1] else found.end(start, last)
+    low = 0.0 if ends[0] else result.end(start, 0.0)
+    high = last if ends[1] else result.end(start, last)
     return shown_ratio(value, _ratio_of(low), min(_ratio_of(high), most), level, most, math.isnan(best))
 
 
@@ -328,15 +328,15 @@ def _steps(draws: NDArray[np.number], pairs: Ints) -> NDArray[np.number]:
 
 def _distances(start: Ints, stop: Ints, length: Floats, size: int) -> Floats | None:
     """Shortest distances from node 0 (Bellman 1958), or None if there is a cycle below zero."""
-    found = np.full(size + 1, np.inf)
-    found[0] = 0.0
+    result = np.full(size + 1, np.inf)
+    result[0] = 0.0
     for _ in range(size + 2):
-        before = found.copy()
-        np.minimum.at(found, stop, before[start] + length)
-        if found[0] < -_ROUNDING:
+        before = result.copy()
+        np.minimum.at(result, stop, before[start] + length)
+        if result[0] < -_ROUNDING:
             return None
-        if np.all(found >= before - _ROUNDING):
-            return found
+        if np.all(result >= before - _ROUNDING):
+            return result
     return None
 
 
@@ -431,7 +431,7 @@ class Measured:
 
     def shares(self, pairs: Sequence[tuple[Any, Any]], confidence: float) -> dict[tuple[str, str], Estimate]:
         """Shares that all hold at once with the given probability. Each first element implies its second."""
-        level, region, found = confidence_level(confidence), self.region(confidence), {}
+        level, region, result = confidence_level(confidence), self.region(confidence), {}
         for part, of in pairs:
             x, z = self.place(part), self.place(of)
             name, whole = (self.P.elements[i] for i in (x, z))
@@ -439,10 +439,10 @@ class Measured:
                 raise InputError(
                     f"Shares together are of what implies the other: {part!r} does not imply {of!r}."
                 )
-            found[str(name), str(whole)] = _of_region(
+            result[str(name), str(whole)] = _of_region(
                 self.values[x], self.values[z], region.share(x, z), level
             )
-        return found
+        return result
 
     def region(self, confidence: float) -> FeasibleRegion:
         """All counts and differences at once."""

@@ -85,8 +85,8 @@ def public_names(package: str) -> tuple[list[str], Callable[[str], Any]]:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = import_module(homes[name])
-        found = getattr(home, name) if hasattr(home, name) else import_module(f"{homes[name]}.{name}")
-        setattr(sys.modules[package], name, found)
-        return found
+        result = getattr(home, name) if hasattr(home, name) else import_module(f"{homes[name]}.{name}")
+        setattr(sys.modules[package], name, result)
+        return result
 
     return sorted(homes), find

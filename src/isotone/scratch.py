@@ -86,12 +86,12 @@ def orphans(parent: Path, prefix: str, suffix: str = "") -> Iterator[OwnFolder]:
             handle = _lock(parent / name, wait=False)
         except OSError:  # it has an owner, it is gone, or nobody can know
             continue
-        found = OwnFolder(parent / name, handle)
+        result = OwnFolder(parent / name, handle)
         try:
             if os.fstat(handle).st_uid == os.getuid():
-                yield found
+                yield result
         finally:
-            found.let_go()
+            result.let_go()
 
 
 def _lock(path: Path, *, wait: bool) -> int:

@@ -143,17 +143,17 @@ def wrapped(line: str, ems: float, most: int) -> list[str]:
     >>> wrapped("Did you try to quit?", 6, 2)
     ['Did you try', 'to quit?']
     """
-    words, found = line.split() or [""], [""]
+    words, result = line.split() or [""], [""]
     for place, word in enumerate(words):
-        longer = f"{found[-1]} {word}".strip()
-        if not found[-1] or text_width(longer) <= ems:
-            found[-1] = longer
-        elif len(found) == most:
-            found[-1] = " ".join([found[-1], *words[place:]])
+        longer = f"{result[-1]} {word}".strip()
+        if not result[-1] or text_width(longer) <= ems:
+            result[-1] = longer
+        elif len(result) == most:
+            result[-1] = " ".join([result[-1], *words[place:]])
             break
         else:
-            found.append(word)
-    return [shortened(part, ems) for part in found]
+            result.append(word)
+    return [shortened(part, ems) for part in result]
 
 
 def picture(parts: Iterable[str], width: float, height: float, title: str, stretch: float = 1.0) -> str:

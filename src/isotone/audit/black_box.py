@@ -246,9 +246,9 @@ def _counted(name: str, keys: Callable[[Floats], Ints], sides: Sides) -> OutputS
     ratio = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
 
     def score(outputs: Floats) -> Floats:
-        found = keys(outputs)
-        place = np.minimum(np.searchsorted(seen, found), len(seen) - 1)
-        return np.where(seen[place] == found, ratio[place], 0.0)
+        result = keys(outputs)
+        place = np.minimum(np.searchsorted(seen, result), len(seen) - 1)
+        return np.where(seen[place] == result, ratio[place], 0.0)
 
     return OutputScore(name, score)
 
@@ -529,7 +529,7 @@ class _Event:
 
 def _best_event(scores: list[OutputScore], sides: Sides, guarantee: Guarantee, confidence: float) -> _Event:
     """The event with the largest bound on these draws. The draws are not used again."""
-    best, found = -np.inf, _Event(scores[0], 0.0, False, False)
+    best, result = -np.inf, _Event(scores[0], 0.0, False, False)
     for score in scores:
         a, b = np.sort(score(sides.first)), np.sort(score(sides.second))
         for turned, swapped in itertools.product((False, True), repeat=2):
@@ -543,8 +543,8 @@ def _best_event(scores: list[OutputScore], sides: Sides, guarantee: Guarantee, c
             for cut, low, high in zip(cuts, lows, highs, strict=True):
                 bound = violates(guarantee, float(low), float(high))[0]
                 if bound > best:
-                    best, found = bound, _Event(score, float(cut), turned, swapped)
-    return found
+                    best, result = bound, _Event(score, float(cut), turned, swapped)
+    return result
 
 
 def _test(event: _Event, sides: Sides, guarantee: Guarantee, failure: float) -> tuple[float, float]:

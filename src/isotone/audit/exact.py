@@ -237,9 +237,9 @@ def _search(
     for step in np.geomspace(2.0, 1.0 if whole else 1e-3, rounds):
         moves = step * rng.standard_normal(points.shape) * (rng.random(points.shape) < max(0.2, 2 / n))
         moved = _allowed(points + moves, whole, possible)
-        found = losses(moved)
-        better = found >= values
-        points[better], values[better] = moved[better], found[better]
+        result = losses(moved)
+        better = result >= values
+        points[better], values[better] = moved[better], result[better]
     top = int(np.argmax(values))
     return float(values[top]), points[top]
 
@@ -382,9 +382,9 @@ def audit_count_mechanism(mechanism: Any, trials: int, progress: Progress) -> Au
     pure = mechanism.guarantee.kind == "pure"
     if hasattr(mechanism, "log_density") or (pure and hasattr(mechanism, "log_probability")):
         progress(0.0, "searching the density")
-        found = max((audit_exact(mechanism, *pair) for pair in pairs), key=lambda finding: finding.loss)
-        statistic, neighbour = (np.array(v, dtype=np.int64) for v in (found.statistic, found.neighbour))
-        findings.append(found)
+        result = max((audit_exact(mechanism, *pair) for pair in pairs), key=lambda finding: finding.loss)
+        statistic, neighbour = (np.array(v, dtype=np.int64) for v in (result.statistic, result.neighbour))
+        findings.append(result)
     try:
         mechanism.release(statistic)
     except InputError:  # for comparison only: there is nothing to draw

@@ -74,9 +74,9 @@ def share(
             raise InputError(
                 "--of, --population, --deff, --records and --after-rules are about one share: name PART."
             )
-        found = release.shares(together=together, confidence=confidence, group=cell)
-        rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in found.items()]
-        names = [f"{words.get(a, a)} of {words.get(b, b)}" for a, b in found]
+        result = release.shares(together=together, confidence=confidence, group=cell)
+        rows = [{"part": a, "of": b, **each.plain()} for (a, b), each in result.items()]
+        names = [f"{words.get(a, a)} of {words.get(b, b)}" for a, b in result]
     else:
         if together:
             raise InputError("--together is for the shares along all lines of the diagram: leave PART out.")
@@ -123,13 +123,13 @@ def quantile(
         "band": "population" if population else None,
     }
     wanted = levels or ([] if at or gini else ["0.05", "0.25", "0.5", "0.75", "0.95"])
-    found = [
+    result = [
         (f"quantile {q}", each) for q, each in zip(wanted, release.quantiles(wanted, **asked), strict=True)
     ]
-    found += [(f"share up to {x}", release.cdf(x, **asked)) for x in at or ()]
-    found += [("Gini coefficient", release.gini(**asked))] if gini else []
-    rows = [{"asked": name, **each.plain()} for name, each in found]
-    _show([name for name, _ in found], rows, as_json=as_json, single=False)
+    result += [(f"share up to {x}", release.cdf(x, **asked)) for x in at or ()]
+    result += [("Gini coefficient", release.gini(**asked))] if gini else []
+    rows = [{"asked": name, **each.plain()} for name, each in result]
+    _show([name for name, _ in result], rows, as_json=as_json, single=False)
 
 
 def survival(
@@ -170,8 +170,8 @@ def change(
 
     first, second = load_release(before), load_release(after)
     cell = first.group_named(group or ())
-    found = first.change(second, element, confidence=confidence, group=cell, follows_order=follows_order)
-    each, words = {element: found} if element is not None else found, _words(first)
+    result = first.change(second, element, confidence=confidence, group=cell, follows_order=follows_order)
+    each, words = {element: result} if element is not None else result, _words(first)
     rows = [{"element": name, **one.plain()} for name, one in each.items()]
     _show([words.get(name, name) for name in each], rows, as_json=as_json, single=element is not None)
 

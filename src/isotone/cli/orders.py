@@ -40,11 +40,11 @@ def order_check(
     """Check an order and describe its shape."""
     from isotone.release import describe_order, load_order
 
-    found = describe_order(load_order(file, lower, upper, choice))
+    result = describe_order(load_order(file, lower, upper, choice))
     table = Table(show_header=False, box=None)
-    for key, value in found.items():
+    for key, value in result.items():
         table.add_row(key, str(value))
-    show(found, as_json=as_json, quiet=False, plain=table)
+    show(result, as_json=as_json, quiet=False, plain=table)
 
 
 @order_app.command("import", cls=Command)
@@ -78,22 +78,22 @@ def order_import(
     """
     from isotone.forms import read_form
 
-    found = read_form(file, most_options=most_options, separator=separator, lower=lower, upper=upper)
+    result = read_form(file, most_options=most_options, separator=separator, lower=lower, upper=upper)
     try:
         with spec.open("x", encoding="utf-8") as out_file:
-            out_file.write(found.spec(data=data, unit=unit, epsilon=epsilon))
+            out_file.write(result.spec(data=data, unit=unit, epsilon=epsilon))
     except FileExistsError:
         raise InputError(f"{str(spec)!r} exists. Name another file, or remove it first.") from None
     except OSError as error:
         raise InputError(f"The spec {str(spec)!r} could not be written: {error.strerror}.") from None
-    lines = [f"{len(found.questions)} questions and {len(found.relations)} relations are in {spec}."]
+    lines = [f"{len(result.questions)} questions and {len(result.relations)} relations are in {spec}."]
     for title, said in (
-        ("An order cannot say, or was not read:", found.problems),
-        ("How it was read:", found.notes),
+        ("An order cannot say, or was not read:", result.problems),
+        ("How it was read:", result.notes),
     ):
         lines += [title, *(f"  {text}" for text in said)] if said else []
     show(
-        {"spec": str(spec), **found.plain()},
+        {"spec": str(spec), **result.plain()},
         as_json=as_json,
         quiet=False,
         plain="\n".join(map(printable, lines)),

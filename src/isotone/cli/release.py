@@ -344,9 +344,9 @@ def check(spec: SpecPath) -> None:
     """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""
     from isotone.release import load_spec
 
-    found = load_spec(spec).check()
-    out.print(str(found), markup=False)
-    if found.error is not None:
+    result = load_spec(spec).check()
+    out.print(str(result), markup=False)
+    if result.error is not None:
         raise typer.Exit(1)
 
 
@@ -362,11 +362,11 @@ def audit(
 
     with progress_bar("auditing", quiet=as_json) as progress:
         if what.endswith(".toml"):
-            found = load_spec(what).audit(trials, progress)
+            result = load_spec(what).audit(trials, progress)
         else:
-            found = audit_name(what, 1, trials, progress)
-    show(found.plain(), as_json=as_json, quiet=False, plain=f"{what}\n{found}")
-    if found.broken:
+            result = audit_name(what, 1, trials, progress)
+    show(result.plain(), as_json=as_json, quiet=False, plain=f"{what}\n{result}")
+    if result.broken:
         raise typer.Exit(1)
 
 

@@ -57,10 +57,10 @@ class Attribute:
     @cached_property
     def ancestors(self) -> tuple[NDArray[np.int64], ...]:
         """The place of every finest value at each level, from level 0 on."""
-        found = [np.arange(len(self.finest))]
+        result = [np.arange(len(self.finest))]
         for parents in reversed(self.parents):
-            found.append(np.array(parents, np.int64)[found[-1]])
-        return (np.zeros(len(self.finest), np.int64), *reversed(found))
+            result.append(np.array(parents, np.int64)[result[-1]])
+        return (np.zeros(len(self.finest), np.int64), *reversed(result))
 
     def with_other(self) -> Attribute:
         """With one more value for all that is not listed."""
@@ -179,13 +179,15 @@ def read_breakdown(
     attributes = _attributes(by, groups)
     if unlisted == OTHER:
         attributes = [a.with_other() for a in attributes]
-    found = Breakdown(tuple(attributes), (), unlisted)
-    asked = _default(attributes) if margins is None else [margin_of(found, said) for said in _listed(margins)]
+    result = Breakdown(tuple(attributes), (), unlisted)
+    asked = (
+        _default(attributes) if margins is None else [margin_of(result, said) for said in _listed(margins)]
+    )
     if not asked or len(asked) > MOST_MARGINS:
         raise InputError(f"A breakdown has 1 to {MOST_MARGINS} margins, not {len(asked)}.")
     for i, margin in enumerate(asked):
         if margin in asked[:i]:
-            raise InputError(f"The margin {found.label(margin)!r} is listed twice.")
+            raise InputError(f"The margin {result.label(margin)!r} is listed twice.")
     for a, levels in zip(attributes, zip(*asked, strict=True), strict=True):
         if max(levels) < len(a.names):
             raise InputError(f"by names {a.column!r}, which is in no margin. Leave it out.")
@@ -207,20 +209,20 @@ def _attributes(by: Sequence[str], groups: Mapping[str, Any]) -> list[Attribute]
         raise InputError(
             f"by and groups must name the same attributes; {strangers[0]!r} is in one of them only."
         )
-    found: list[Attribute] = []
+    result: list[Attribute] = []
     for name in by:
         listed = groups[name]
         if not isinstance(listed, Mapping):
-            found.append(Attribute((name,), (tuple(listed),)))
+            result.append(Attribute((name,), (tuple(listed),)))
             continue
-        if not found:
+        if not result:
             raise InputError(f"{name!r} maps values to a coarser level, which must stand before it in by.")
-        found[-1] = _with_level(found[-1], name, listed)  # pyright: ignore[reportUnknownArgumentType]
-    for attribute in found:
+        result[-1] = _with_level(result[-1], name, listed)  # pyright: ignore[reportUnknownArgumentType]
+    for attribute in result:
         for level, values in zip(attribute.names, attribute.values, strict=True):
             if not values or len(set(values)) < len(values):
                 raise InputError(f"{level!r} must have a public list of distinct values, with at least one.")
-    return found
+    return result
 
 
 def _with_level(attribute: Attribute, name: str, parents: Mapping[str, str]) -> Attribute:

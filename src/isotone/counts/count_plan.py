@@ -223,27 +223,27 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:
         bounded = [ordered(BoundedPosetMechanism, setting.least_of_bounded, setting.max_size)]
     if is_hierarchy(P):  # a bound on sizes takes leaves away and changes nothing about the others
-        found = _for_hierarchies(replace(setting, max_size=None), guarantee)
+        result = _for_hierarchies(replace(setting, max_size=None), guarantee)
         if len(P) <= SMALL_HIERARCHY and guarantee.adjacency.exchanges:
-            found.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
-        return found
+            result.append(ordered(DifferenceBodyMechanism, lambda _: 0.0))
+        return result
     if any(choice.kind == "partition" for choice in P.choices):  # only noise that adds up
         kinds = [PosetMechanism, *[DifferenceBodyMechanism] * guarantee.adjacency.exchanges]
         return [ordered(kind, lambda _: 0.0) for kind in kinds] + bounded
     # where a bound on sizes changes nothing, records need not be cut
-    found = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
+    result = [ordered(PosetMechanism, setting.least_of_hull), pure(LInfinityMechanism, max_size=None)]
     if guarantee.adjacency.exchanges:
-        found.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
-    found += [*bounded, pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
+        result.append(ordered(DifferenceBodyMechanism, setting.least_of_differences))
+    result += [*bounded, pure(LaplaceMechanism), pure(DiscreteLaplaceMechanism)]
     if P.height > 1 and chains_of(P) is not None and not P.choices:
-        found.append(pure(HierarchicalMechanism, max_size=None))
+        result.append(pure(HierarchicalMechanism, max_size=None))
     if has_few_records(P):
         sums = pure(MatrixMechanism, max_size=None)
-        found.append(replace(sums, least=setting.least_of_sums))
+        result.append(replace(sums, least=setting.least_of_sums))
     if guarantee.kind != "pure":
-        found.append(Candidate(order_gaussian, setting.least_of_gaussians))
-        found += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
-    return found
+        result.append(Candidate(order_gaussian, setting.least_of_gaussians))
+        result += [gaussian(GaussianMechanism), gaussian(DiscreteGaussianMechanism)]
+    return result
 
 
 def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Candidate]:
@@ -265,10 +265,10 @@ def _for_groups(setting: Setting, groups: int, guarantee: Guarantee) -> list[Can
         unit = (g.neighbours, setting.contributions)
         return GroupedDifferenceMechanism(setting.P, largest_pure(g), *unit, groups=groups, progress=progress)
 
-    found = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.of_one_unit())]
+    result = [adding(one) for one in candidates(replace(setting, groups=None), guarantee.of_one_unit())]
     if len(setting.P) * groups <= LARGEST_STACK and can_stack(setting.P):
-        found.append(Candidate(together, lambda _: 0.0))
-    return found
+        result.append(Candidate(together, lambda _: 0.0))
+    return result
 
 
 def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guarantee) -> list[Candidate]:
@@ -280,13 +280,13 @@ def _for_fixed_root(setting: Setting, fixed: Mapping[str, Any], guarantee: Guara
         return FixedRootMechanism(P, **budget, **more, **fixed)
 
     leaves = {x: 1 for x in P.minimal if str(x) != str(fixed["catch_all"])}
-    found = [
+    result = [
         Candidate(lambda g, _, shares=shares: made(g, {"epsilon": largest_pure(g)}, shares))
         for shares in (None, leaves)
     ]
     if guarantee.kind != "pure":
-        found.append(Candidate(lambda g, _: made(g, budget_of(g), None)))
-    return found
+        result.append(Candidate(lambda g, _: made(g, budget_of(g), None)))
+    return result
 
 
 def _for_hierarchies(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
@@ -370,15 +370,15 @@ def best_mechanism(setting: Setting, guarantee: Guarantee) -> AdditiveMechanism:
     for place in sorted(range(len(listed)), key=lambda place: bounds[place]):
         if total_counts and best and _cannot_beat(bounds[place], best[0], size):
             continue
-        found = listed[place].build_or_none(guarantee, no_progress)
-        if found is None:
+        result = listed[place].build_or_none(guarantee, no_progress)
+        if result is None:
             continue
-        shaped = found.least_total() if total_counts and isinstance(found, PosetMechanism) else 0.0
+        shaped = result.least_total() if total_counts and isinstance(result, PosetMechanism) else 0.0
         if best and _cannot_beat(shaped, best[0], size):
             continue
-        error = order(found.error())
+        error = order(result.error())
         if best is None or (error, place) < best[:2]:
-            best = error, place, found
+            best = error, place, result
     assert best is not None  # closed forms always apply
     return best[2]
 

@@ -406,9 +406,9 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
         )
 
     def _lowest(self, sampler: InterleavedSampler, size: int) -> Error:
-        found = sampler.squares
-        spread = found.standard_error
-        return Error(found.variance[:size], found.method, spread[:size] if spread.size else spread)
+        result = sampler.squares
+        spread = result.standard_error
+        return Error(result.variance[:size], result.method, spread[:size] if spread.size else spread)
 
     def error(self) -> Error:
         """The variance of the noise on each count of a group, before rounding."""
@@ -441,12 +441,12 @@ class GroupedDifferenceMechanism(DifferenceBodyMechanism):
         return Law(rows[0], rows[1])
 
     def _released_groups(self, size: int, rng: np.random.Generator) -> Floats:
-        step, found = max(1, LAW_NUMBERS // len(self.sampler.order)), list[Floats]()
+        step, result = max(1, LAW_NUMBERS // len(self.sampler.order)), list[Floats]()
         for start in range(0, size, step):
             rows = min(step, size - start)
             noise = self._simulate_groups(rows, rng, self.sampler.simulate_independent) / float(self.rate)
-            found.append(self._back(np.floor(noise + 0.5)).reshape(rows * self.groups, -1))
-        return np.concatenate(found)
+            result.append(self._back(np.floor(noise + 0.5)).reshape(rows * self.groups, -1))
+        return np.concatenate(result)
 
     @property
     def law_draws(self) -> int:

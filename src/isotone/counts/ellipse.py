@@ -72,13 +72,13 @@ def descend(
                 break
             moves.clear()
             continue
-        found = _line_search(objective, x, value, direction, slope)
-        if found is None:
+        result = _line_search(objective, x, value, direction, slope)
+        if result is None:
             if not moves:
                 break
             moves.clear()
             continue
-        point, value, new_gradient = found
+        point, value, new_gradient = result
         move, change = point - x, new_gradient - gradient
         curvature = _dot(move, change)
         if curvature > 1e-14 * math.sqrt(_dot(move, move) * _dot(change, change)):
@@ -133,10 +133,10 @@ def _line_search(
     length = 1.0
     while length > 1e-12:
         point = x + length * direction
-        found = objective(point)
-        if found is not None and found[0] <= value + 1e-4 * length * slope:
-            return point, found[0], found[1]
-        length *= 0.5 if found is not None else 0.3
+        result = objective(point)
+        if result is not None and result[0] <= value + 1e-4 * length * slope:
+            return point, result[0], result[1]
+        length *= 0.5 if result is not None else 0.3
     return None
 
 
@@ -178,10 +178,10 @@ def fit_dense(
     ties, logit, scale = family.start()
 
     def objective(x: Floats) -> tuple[float, Floats] | None:
-        found = family.evaluate(x[:-1] / scale, x[-1])
-        if found is None:
+        result = family.evaluate(x[:-1] / scale, x[-1])
+        if result is None:
             return None
-        trace, by_tie, by_logit, _ = found
+        trace, by_tie, by_logit, _ = result
         return float(np.log(trace)), np.append(by_tie / scale, by_logit) / trace
 
     begin = np.append(ties * scale, logit)
@@ -209,10 +209,10 @@ def fit_dense_nonnegative(
     ties, logit, scale = family.start()
 
     def objective(x: Floats) -> tuple[float, Floats] | None:
-        found = family.evaluate(np.square(x[:-1]) / scale, x[-1])
-        if found is None:
+        result = family.evaluate(np.square(x[:-1]) / scale, x[-1])
+        if result is None:
             return None
-        trace, by_tie, by_logit, _ = found
+        trace, by_tie, by_logit, _ = result
         return float(np.log(trace)), np.append(2 * x[:-1] * by_tie / scale, by_logit) / trace
 
     least = 1e-3 * float((ties * scale).max())
@@ -283,10 +283,10 @@ class _Family:
         return rootless if rootless is not None and rootless.trace <= fitted.trace * _NEARLY else fitted
 
     def _ellipse(self, ties: Floats, logit: float) -> DenseEllipse | None:
-        found = self.evaluate(ties, logit)
-        if found is None:
+        result = self.evaluate(ties, logit)
+        if result is None:
             return None
-        trace, _, _, weight = found
+        trace, _, _, weight = result
         presence = weight[:-1] / weight.max()
         return DenseEllipse(self.matrix(ties, logit), self.root_scale(logit), trace, presence)
 
@@ -378,8 +378,8 @@ def fit_chain(n: int, *, tolerance: float = 1e-4, progress: Progress = no_progre
     p = 1 / np.sqrt(np.arange(sizes[-1], 0, -1) - 0.5)
     for size in reversed(sizes[1:]):
         p = equalise(_state, _stretch(p, size), _STEPS, tolerance, no_progress).weights
-    found = equalise(_state, _stretch(p, n), _STEPS, tolerance, progress)
-    return found.ellipse
+    result = equalise(_state, _stretch(p, n), _STEPS, tolerance, progress)
+    return result.ellipse
 
 
 @dataclass(frozen=True)

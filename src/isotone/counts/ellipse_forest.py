@@ -626,10 +626,10 @@ def forest_bound(ellipse: ForestEllipse) -> float:
     elements = int(grove.copies[1:].sum())
 
     def above(roots: Floats) -> Ints:
-        found = [
+        result = [
             _count_above(grove.parent, grove.times, grove.copies, gate, fresh, r * r) for r in roots.tolist()
         ]
-        return np.array(found, np.int64)
+        return np.array(result, np.int64)
 
     # edges are square roots of eigenvalues; no eigenvalue exceeds the number of elements
     edges = np.append(0.0, np.geomspace(1e-7, 1.0, 65) * np.sqrt(elements))

@@ -182,8 +182,8 @@ class FixedRootMechanism(AdditiveMechanism):
 
     def error(self) -> Error:
         """The variance of the noise on each count, 0 at the root."""
-        found, squares = self.within.error(), self._signs**2
-        return Error(found.variance[self._places] * squares, found.method)
+        result, squares = self.within.error(), self._signs**2
+        return Error(result.variance[self._places] * squares, result.method)
 
     def simulate(self, size: int, rng: np.random.Generator) -> Simulated:
         """Simulate ``size`` float draws of the noise, one per row, for planning only, as they are not private."""
@@ -280,5 +280,5 @@ def _care_of_rest(P: Poset, rest: Poset, leaf: Hashable, care: str | dict[str, s
     else:
         weights = {x: care.get(str(x), "0") for x in P.elements}
     top = rest.maximal[0]
-    found = {x: weights[x] for x in rest.elements} | {top: weights[leaf]}
-    return found if any(exact(weight) for weight in found.values()) else "nodes"
+    result = {x: weights[x] for x in rest.elements} | {top: weights[leaf]}
+    return result if any(exact(weight) for weight in result.values()) else "nodes"

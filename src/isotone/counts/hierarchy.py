@@ -209,7 +209,7 @@ def gaussian_shares(tree: Hierarchy, weights: Floats, power: int = 1) -> Gaussia
     begin = -np.log(np.maximum(_heights(tree), 1.0))[inner]
     if begin.size == 0:
         return GaussianShares(np.ones(len(tree)), 0.0)
-    found = minimize(
+    result = minimize(
         objective,
         begin,
         jac=True,
@@ -217,7 +217,7 @@ def gaussian_shares(tree: Hierarchy, weights: Floats, power: int = 1) -> Gaussia
         bounds=[(-25, 25)] * begin.size,
         options={"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-12, "gtol": 1e-9},
     )
-    shares, _, _ = shares_at(found.x)
+    shares, _, _ = shares_at(result.x)
     return GaussianShares(shares, _gap(tree, weights, shares) if power == 1 else float("nan"))
 
 

@@ -382,12 +382,12 @@ class BoundedPosetMechanism(PosetMechanism):
         return self._simulated_covariances()
 
     def _simulate(self, size: int, rng: np.random.Generator, draw: Simulate) -> Floats:
-        rows, found = np.empty((size, len(self._coded))), 0
-        while found < size:
-            noise_, kept = self._propose(min(int((size - found) / self.acceptance) + 16, 1 << 16), rng, draw)
-            new = noise_[rng.random(kept.size) < kept][: size - found]
-            rows[found : found + len(new)] = new
-            found += len(new)
+        rows, result = np.empty((size, len(self._coded))), 0
+        while result < size:
+            noise_, kept = self._propose(min(int((size - result) / self.acceptance) + 16, 1 << 16), rng, draw)
+            new = noise_[rng.random(kept.size) < kept][: size - result]
+            rows[result : result + len(new)] = new
+            result += len(new)
         return rows
 
     def _propose(self, size: int, rng: np.random.Generator, draw: Simulate) -> tuple[Floats, Floats]:
@@ -487,12 +487,12 @@ def _differences(totals: list[tuple[int, int]], coding: Coding | None) -> list[t
     """Bounds of the counts, given those of running totals."""
     if coding is None:
         return totals
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     for target, before in zip(coding.target.tolist(), coding.before.tolist(), strict=True):
         low, high = totals[target]
         less, more = totals[before] if before >= 0 else (0, 0)
-        found.append((low - more, high - less))
-    return found
+        result.append((low - more, high - less))
+    return result
 
 
 def _magnitude(low: int, high: int) -> tuple[int, int]:

@@ -322,14 +322,14 @@ class KNormMechanism(AdditiveMechanism):
         Exact if the order is series-parallel; otherwise from simulated bipartitions, with the standard error.
         """
         self._require_total()
-        found, scale = self.sampler.total_products, 1 / float(self.rate) ** 2
-        spread = found.standard_error
+        result, scale = self.sampler.total_products, 1 / float(self.rate) ** 2
+        spread = result.standard_error
         if not spread.size:
-            return Error(self._back(found.variance) * scale, found.method)
+            return Error(self._back(result.variance) * scale, result.method)
         back = self._coded.canonical.back(spread)
         if self.P.choices:  # a difference of two running totals is no worse known than both together
             back = np.abs(self.P.coding.decode(-back)) + 2 * back.max()
-        return Error(self._back(found.variance) * scale, found.method, back * scale)
+        return Error(self._back(result.variance) * scale, result.method, back * scale)
 
     def _require_total(self) -> None:
         if not self.has_total:

@@ -80,10 +80,10 @@ def best_shares(breakdown: Breakdown, importance: tuple[float, ...], *, squares_
     if len(breakdown.margins) == 1:
         return MarginShares((Fraction(1),), 0.0)
     components, weights = components_of(breakdown), np.array(importance)
-    found, gap = _convex(components, weights, _CLOSE if squares_add else _ROUGH)
+    result, gap = _convex(components, weights, _CLOSE if squares_add else _ROUGH)
     if not squares_add:
-        found, gap = _pure(components, weights, found), float("nan")
-    return MarginShares(_exact(breakdown, found), gap)
+        result, gap = _pure(components, weights, result), float("nan")
+    return MarginShares(_exact(breakdown, result), gap)
 
 
 def precisions(shares: Sequence[Fraction], *, squares_add: bool) -> Floats:
@@ -141,9 +141,9 @@ def _pure_errors(
         spreads, shares = components.closed_form
         precision, by_component = (s * s) @ shares.T, weights @ spreads
         return np.sum(by_component / precision, axis=1), (by_component / precision**2) @ shares
-    found = [components.mean_variances(row * row) for row in s]
-    return np.array([weights @ value for value, _ in found]), np.array(
-        [-(weights @ slope) for _, slope in found]
+    result = [components.mean_variances(row * row) for row in s]
+    return np.array([weights @ value for value, _ in result]), np.array(
+        [-(weights @ slope) for _, slope in result]
     )
 
 
@@ -285,8 +285,8 @@ class MarginsMechanism(AdditiveMechanism):
         weights = tuple(importance_of(breakdown, importance).tolist())
         self._set(base=base, breakdown=breakdown, importance=weights)
         if shares is None:
-            found = best_shares(breakdown, self.importance, squares_add=self.squares_add)
-            self._set(shares=found.shares, gap=found.gap)
+            result = best_shares(breakdown, self.importance, squares_add=self.squares_add)
+            self._set(shares=result.shares, gap=result.gap)
         else:
             given = tuple(exact(share, "a share") for share in shares)
             require_shares(breakdown, given)

@@ -157,10 +157,10 @@ class AttributeLevels:
 
     def ancestors(self, level: int, coarser: int) -> Ints:
         """The place at a coarser level of each node of a level."""
-        found = np.arange(self.even[level].size)
+        result = np.arange(self.even[level].size)
         for above in reversed(self.parents[coarser:level]):
-            found = above[found]
-        return found
+            result = above[result]
+        return result
 
     def ratio(self, level: int, coarser: int) -> Floats:
         """The part of its ancestor at a coarser level that each node of a level has."""
@@ -287,21 +287,21 @@ class NestedMeans:
         weights = np.array(
             [self.weights[r][m] for r in itertools.product(*(range(n) for n in shape))]
         ).reshape(shape)
-        found, places = np.multiply.outer(weights, weights), list[Ints]()
+        result, places = np.multiply.outer(weights, weights), list[Ints]()
         for i, axis in enumerate(self.components.axes):
             # nodes that are alike are looked at once
             alike, place = np.unique(axis.products(margin[i], other[i]), axis=0, return_inverse=True)
             places.append(place.ravel())
             # the first axis of each of the two halves that are left, against both axes of the products
             left = len(shape) - i
-            found = np.tensordot(found, alike, axes=((0, left), (1, 2)))
-        return found[np.ix_(*places)]
+            result = np.tensordot(result, alike, axes=((0, left), (1, 2)))
+        return result[np.ix_(*places)]
 
     def estimate(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """The tables of all margins, which add up, from the noisy tables of those that are measured."""
         parts = self.components
-        found = {component: self._component(component, measured) for component in parts.all}
-        return [self._table(margin, found) for margin in parts.breakdown.margins]
+        result = {component: self._component(component, measured) for component in parts.all}
+        return [self._table(margin, result) for margin in parts.breakdown.margins]
 
     def _component(self, component: Margin, measured: Sequence[NDArray[np.number] | None]) -> Floats:
         parts, total = self.components, None
@@ -416,14 +416,14 @@ class NestedLeastSquares:
                     below[above].append(int(kinds[level + 1][child]))
             keys = [(level, *sorted(row)) for row in below]
             kinds[level] = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        found: dict[tuple[int, int, int], int] = {}
+        result: dict[tuple[int, int, int], int] = {}
         places: list[Ints] = []
         for level, row in enumerate(kinds):
             above = np.full(row.size, -1) if level == 0 else places[-1][self.tree.parents[level - 1]]
             pairs = zip(row.tolist(), above.tolist(), strict=True)
-            numbers = [found.setdefault((level, kind, up), len(found)) for kind, up in pairs]
+            numbers = [result.setdefault((level, kind, up), len(result)) for kind, up in pairs]
             places.append(np.array(numbers, np.int64))
-        return places, list(found)
+        return places, list(result)
 
     def _solve(self, tau: NDArray[np.complex128]) -> tuple[list[Matrix], list[Matrix], list[Matrix]]:
         """For each context the covariance from its subtree, the sum of those of its children, and the final one."""
@@ -470,12 +470,12 @@ class NestedLeastSquares:
     @cached_property
     def _slopes(self) -> list[list[Floats]]:
         """For each margin that is measured the derivative of all final covariances in its precision."""
-        found: list[list[Floats]] = []
+        result: list[list[Floats]] = []
         for m, one in enumerate(self.tau.tolist()):
             step = np.zeros(self.tau.size, np.complex128)
             step[m] = 1j * _STEP
-            found.append([x.imag / _STEP for x in self._solve(self.tau + step)[2]] if one > 0 else [])
-        return found
+            result.append([x.imag / _STEP for x in self._solve(self.tau + step)[2]] if one > 0 else [])
+        return result
 
     def spread(self, margin: Margin, noise: Floats) -> Floats:
         """The variance of every value of a margin, given that of the cells of each margin, a row each, by element.
@@ -569,8 +569,8 @@ class Components:
     @cached_property
     def tree_axis(self) -> int | None:
         """The attribute that has levels, if there is one."""
-        found = [i for i, a in enumerate(self.breakdown.attributes) if len(a.names) > 1]
-        return found[0] if found else None
+        result = [i for i, a in enumerate(self.breakdown.attributes) if len(a.names) > 1]
+        return result[0] if result else None
 
     @cached_property
     def levels(self) -> Levels:
@@ -595,11 +595,11 @@ class Components:
     @cached_property
     def all(self) -> list[Axes]:
         """The components that some margin has."""
-        found: dict[Axes, None] = {}
+        result: dict[Axes, None] = {}
         for axes in self.axes:
             for size in range(len(axes) + 1):
-                found.update(dict.fromkeys(map(frozenset, itertools.combinations(sorted(axes), size))))
-        return list(found)
+                result.update(dict.fromkeys(map(frozenset, itertools.combinations(sorted(axes), size))))
+        return list(result)
 
     def added(self, axes: Axes, component: Axes) -> int:
         """How many cells of a margin are added up to get the component."""
@@ -715,13 +715,13 @@ class MarginLeastSquares:
             if table is None or not component <= axes or self.tau[s] == 0:
                 continue
             weight = self.tau[s] / (parts.added(axes, component) * fit.precision[level])
-            found = weight * self._projected(np.asarray(table, dtype=np.float64), axes, component)
+            result = weight * self._projected(np.asarray(table, dtype=np.float64), axes, component)
             before = collected[level]
-            collected[level] = found if before is None else before + found
-        shape = next(found for found in reversed(collected) if found is not None).shape[1:]
+            collected[level] = result if before is None else before + result
+        shape = next(result for result in reversed(collected) if result is not None).shape[1:]
         nodes = [
-            np.zeros((rows.stop - rows.start, *shape)) if found is None else found
-            for rows, found in zip(levels, collected, strict=True)
+            np.zeros((rows.stop - rows.start, *shape)) if result is None else result
+            for rows, result in zip(levels, collected, strict=True)
         ]
         stacked = np.concatenate(nodes)
         return np.moveaxis(fit.estimate(np.moveaxis(stacked, 0, -1)), -1, 0)

@@ -78,24 +78,24 @@ def margins_mechanism(
         first = shared(chosen(asked, None, care))
         if asked.kind != "pure" or len(P) > _SMALL or is_hierarchy(P):
             return first
-        found = {type(first.base): first}
+        result = {type(first.base): first}
         for share in {min(filter(None, first.shares)), max(first.shares)} - {1}:
             base = chosen(replace(asked, epsilon=asked.epsilon * share), None, care)
-            found.setdefault(type(base), shared(base.part(1 / share)))
-        if setting.max_size is None and PosetMechanism not in found:  # its intervals are the shortest
-            found[PosetMechanism] = shared(chosen(asked, PosetMechanism.__name__, None))
-        return _shortest(list(found.values()), weights)
+            result.setdefault(type(base), shared(base.part(1 / share)))
+        if setting.max_size is None and PosetMechanism not in result:  # its intervals are the shortest
+            result[PosetMechanism] = shared(chosen(asked, PosetMechanism.__name__, None))
+        return _shortest(list(result.values()), weights)
 
     if mechanism not in (None, "best"):
         return shared(chosen(guarantee, mechanism, care))
     if guarantee.kind != "approximate":
         return best(guarantee)
     # all parts of Gaussian noise together cost what one does, so it wins more often than for one table
-    found = [best(Guarantee.pure(guarantee.epsilon, neighbours=guarantee.neighbours, unit=guarantee.unit))]
+    result = [best(Guarantee.pure(guarantee.epsilon, neighbours=guarantee.neighbours, unit=guarantee.unit))]
     gaussian = TreeGaussianMechanism if is_hierarchy(P) else OrderGaussianMechanism
     if is_hierarchy(P) or not any(choice.kind == "partition" for choice in P.choices):
-        found.append(shared(chosen(guarantee, gaussian.__name__, care)))
-    return min(found, key=lambda one: float(weights @ one.mean_variances()))
+        result.append(shared(chosen(guarantee, gaussian.__name__, care)))
+    return min(result, key=lambda one: float(weights @ one.mean_variances()))
 
 
 def _shortest(found: list[MarginsMechanism], weights: NDArray[np.float64]) -> MarginsMechanism:

@@ -91,15 +91,15 @@ class MatrixMechanism(LinearCounts):
             )
         exchanges, whole = self.unit.adjacency.exchanges, _whole(P, parts)
         if weights is None:
-            parts, found = _best(parts, whole, exchanges)
+            parts, result = _best(parts, whole, exchanges)
         else:
             if whole is not None and isinstance(weights, list | tuple) and len(weights) == 1:
                 parts = [whole]
-            found = _checked(parts, weights)
-        matrices, reach = _measured(parts, found, exchanges)
+            result = _checked(parts, weights)
+        matrices, reach = _measured(parts, result, exchanges)
         positions = P.canonical.positions
         strategy = Sums(tuple(positions[places] for places, _ in parts), tuple(matrices), reach)
-        plain = [{"own": own.tolist(), "sums": sums.tolist()} for own, sums in found]
+        plain = [{"own": own.tolist(), "sums": sums.tolist()} for own, sums in result]
         rate = self.epsilon / (strategy.sensitivity * self.unit.changes)
         self._set(weights=plain, strategy=strategy, noise=Geometric(rate))
 
@@ -144,24 +144,24 @@ def longest_change(matrix: Ints, records: Bools, exchanges: bool) -> int:
 
 def records_of(leq: Bools) -> Bools:
     """All filters but the empty one, one per row, or more than ``MOST_TOGETHER`` rows if there are more: then some are missing."""
-    found, order = np.zeros((1, len(leq)), np.bool_), np.argsort(leq.sum(axis=1), kind="stable")
+    result, order = np.zeros((1, len(leq)), np.bool_), np.argsort(leq.sum(axis=1), kind="stable")
     for x in order.tolist():  # those above an element come before it
         above = leq[x].copy()
         above[x] = False
-        more = found[np.all(found[:, above], axis=1)]
+        more = result[np.all(result[:, above], axis=1)]
         more[:, x] = True
-        found = np.concatenate((found, more))
-        if len(found) > MOST_TOGETHER + 1:
+        result = np.concatenate((result, more))
+        if len(result) > MOST_TOGETHER + 1:
             break
-    return found[found.any(axis=1)]
+    return result[result.any(axis=1)]
 
 
 def all_records_of(leq: Bools) -> Bools:
     """All filters but the empty one. The bound on what a record moves needs every one of them."""
-    found = records_of(leq)
-    if len(found) > MOST_TOGETHER:
+    result = records_of(leq)
+    if len(result) > MOST_TOGETHER:
         raise InputError(f"This order has more than {MOST_TOGETHER:,} possible records. Use PosetMechanism.")
-    return found
+    return result
 
 
 def _whole(P: Poset, parts: _Parts) -> tuple[Ints, Bools] | None:
@@ -213,8 +213,8 @@ def _parts(P: Poset) -> _Parts | None:
     if np.bincount(labels).max() > MOST_ELEMENTS:
         return None
     leq = order.leq_matrix()
-    found = [np.flatnonzero(labels == label) for label in range(number)]
-    parts = [(places, leq[np.ix_(places, places)]) for places in found]
+    result = [np.flatnonzero(labels == label) for label in range(number)]
+    parts = [(places, leq[np.ix_(places, places)]) for places in result]
     few = {part.tobytes(): part for _, part in parts}
     return parts if all(len(records_of(part)) <= MOST_RECORDS for part in few.values()) else None
 
@@ -236,7 +236,7 @@ def _checked(parts: _Parts, weights: Any) -> list[_Whole]:
     wrong = InputError("weights must have, for each part, whole numbers: own, above 0, and sums of as many.")
     if not isinstance(weights, list | tuple) or len(weights) != len(parts):  # pyright: ignore[reportUnknownArgumentType]
         raise wrong
-    found: list[_Whole] = []
+    result: list[_Whole] = []
     for (places, _), given in zip(parts, weights, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
         if not isinstance(given, dict) or set(given) != {"own", "sums"}:  # pyright: ignore[reportUnknownArgumentType]
             raise wrong
@@ -250,8 +250,8 @@ def _checked(parts: _Parts, weights: Any) -> list[_Whole]:
                 raise wrong
         if min(own) < 1:  # pyright: ignore[reportUnknownArgumentType]
             raise wrong
-        found.append((np.array(own, np.int64), np.array(sums, np.int64).reshape(-1, places.size)))
-    return found
+        result.append((np.array(own, np.int64), np.array(sums, np.int64).reshape(-1, places.size)))
+    return result
 
 
 def _integers(found: list[_Weights]) -> list[_Whole]:
@@ -277,11 +277,11 @@ def _together(relation: bytes, size: int) -> _Weights | None:
     if moved.nnz > _LONG * len(records):
         return None
     counts, place = _upward(leq)
-    found: list[_Weights] = []
+    result: list[_Weights] = []
     for number in _ROWS_TOGETHER:
         own, sums = _descend(counts, moved, _start(place, number))
-        found.append(_at_length_one(counts, moved, own, sums))
-    return min(found, key=lambda each: each[2])
+        result.append(_at_length_one(counts, moved, own, sums))
+    return min(result, key=lambda each: each[2])
 
 
 @lru_cache(maxsize=64)
@@ -291,12 +291,12 @@ def _search(relation: bytes, size: int) -> _Weights:
     records = records_of(leq)
     moved = (records @ _steps(leq).T).astype(np.float64)
     counts, place = _upward(leq)
-    found: list[_Weights] = []
+    result: list[_Weights] = []
     for number in sorted({min(rows, size) for rows in _ROWS}):
         start, chain = _start(place, number), len(records) == size
         own, sums = _descend_chain(counts, start) if chain else _descend(counts, moved, start)
-        found.append(_at_length_one(counts, moved, own, sums))
-    return min(found, key=lambda each: each[2])
+        result.append(_at_length_one(counts, moved, own, sums))
+    return min(result, key=lambda each: each[2])
 
 
 def _upward(leq: Bools) -> tuple[Floats, Ints]:
@@ -337,10 +337,10 @@ def _descend_chain(counts: Floats, start: Floats) -> tuple[Floats, Floats]:
         return float(np.log(value)), slope.ravel() / value
 
     limits = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-9}
-    found = minimize(
+    result = minimize(
         objective, start.ravel(), jac=True, method="L-BFGS-B", bounds=[(0, None)] * start.size, options=limits
     )
-    theta = found.x.reshape(start.shape)
+    theta = result.x.reshape(start.shape)
     length = 1 + theta.sum(axis=0)
     return 1 / length, theta / length
 

@@ -184,7 +184,7 @@ def _last_below(
     P: Poset, orders: Orders, on_a: NDArray[Any], on_b: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Values of places, growing along each side, as those of the last place at or below each element."""
-    found: list[NDArray[Any]] = []
+    result: list[NDArray[Any]] = []
     order, starts, lowers = (part.tolist() for part in bottom_up(P))
     for values in (on_a, on_b):
         last = np.empty_like(values)
@@ -193,8 +193,8 @@ def _last_below(
         for x in order:
             for y in lowers[starts[x] : starts[x + 1]]:
                 np.maximum(columns[x], columns[y], out=columns[x])
-        found.append(np.ascontiguousarray(columns.T))
-    return found[0], found[1]
+        result.append(np.ascontiguousarray(columns.T))
+    return result[0], result[1]
 
 
 @kernel

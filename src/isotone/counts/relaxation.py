@@ -135,9 +135,9 @@ class LogCount:
 
     def __call__(self, Q: Matrix) -> float:
         """The logarithm of their number for the order ``Q``, or infinity if it is out of the range of floats."""
-        found = self._table(Q, np.arange(len(Q), dtype=np.int64))
-        total = float(found.numbers.sum())
-        return found.log + math.log(total) if 0 < total < math.inf else math.inf
+        result = self._table(Q, np.arange(len(Q), dtype=np.int64))
+        total = float(result.numbers.sum())
+        return result.log + math.log(total) if 0 < total < math.inf else math.inf
 
     def _table(self, Q: Matrix, part: Ints) -> SizeTable:
         if part.size == 1:
@@ -173,19 +173,19 @@ class LogCount:
 
 def _stacked(tables: list[SizeTable]) -> SizeTable:
     """The table of modules above each other: a convolution."""
-    found = tables[0]
+    result = tables[0]
     for other in tables[1:]:
-        found = _scaled(np.convolve(found.numbers, other.numbers), found.log + other.log)
-    return found
+        result = _scaled(np.convolve(result.numbers, other.numbers), result.log + other.log)
+    return result
 
 
 def _beside(tables: list[SizeTable]) -> SizeTable:
     """The table of unrelated modules: a convolution of numbers without the orders of the two sides."""
-    found = _loosened(tables[0], -1)
+    result = _loosened(tables[0], -1)
     for other in tables[1:]:
         loose = _loosened(other, -1)
-        found = _scaled(np.convolve(found.numbers, loose.numbers), found.log + loose.log)
-    return _loosened(found, 1)
+        result = _scaled(np.convolve(result.numbers, loose.numbers), result.log + loose.log)
+    return _loosened(result, 1)
 
 
 def _loosened(table: SizeTable, sign: int) -> SizeTable:
@@ -245,7 +245,7 @@ def _words(sizes: Ints, above: Ints, rate: float) -> Floats:
 def _split(sizes: Ints, tables: Floats, words: Floats) -> Floats:
     """The weights of all splits, by size of side A."""
     k, a, changed = sizes.size, 0, sizes.size - 1
-    found, count, product = np.zeros(np.sum(sizes) + 1), np.zeros(k, np.int64), np.ones(k + 1)
+    result, count, product = np.zeros(np.sum(sizes) + 1), np.zeros(k, np.int64), np.ones(k + 1)
     for state in range(words.size):
         if state > 0:
             changed = 0
@@ -257,8 +257,8 @@ def _split(sizes: Ints, tables: Floats, words: Floats) -> Floats:
             a += 1
         for i in range(changed, -1, -1):
             product[i] = product[i + 1] * tables[i, count[i]]
-        found[a] += product[0] * words[state] * words[words.size - 1 - state]
-    return found
+        result[a] += product[0] * words[state] * words[words.size - 1 - state]
+    return result
 
 
 # Put back as many relations as keep an order within reach.
@@ -614,12 +614,12 @@ class _RelaxationSearch:
     def recreate(self, contender: _Contender) -> None:
         """Take a few elements out of a relaxation and put them back in another order."""
         n, out = len(self.P), self._taken_out(contender.current)
-        found = contender.current.copy()
-        found[out, :] = 0
-        found[:, out] = 0
+        result = contender.current.copy()
+        result[out, :] = 0
+        result[:, out] = 0
         placed = np.ones(n, np.bool_)
         placed[out] = False
-        self._consider(contender, found, placed, self.rng.permutation(out).astype(np.int64))
+        self._consider(contender, result, placed, self.rng.permutation(out).astype(np.int64))
 
     def _taken_out(self, current: Matrix) -> NDArray[np.int64]:
         """A few elements, two that miss a relation with some related to them, or one with some related to it, or any."""

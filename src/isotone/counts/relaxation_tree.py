@@ -155,13 +155,13 @@ def split_module(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
         for j in range(m):
             inner[i, j] = Q[part[i], part[j]]
     up, down = rows_of(inner)
-    whole, found = np.zeros(up.shape[1], np.int64), np.empty((m + 1, up.shape[1]), np.int64)
+    whole, result = np.zeros(up.shape[1], np.int64), np.empty((m + 1, up.shape[1]), np.int64)
     for i in range(m):
         whole[i // BITS] |= np.int64(1) << (i % BITS)
-    count, prime = split(up, down, whole, found)
+    count, prime = split(up, down, whole, result)
     listed = np.empty(m, np.int64)
     for c in range(count):
-        for i in range(members(found[c], listed)):
+        for i in range(members(result[c], listed)):
             label[part[listed[i]]] = c
     return count, prime
 
@@ -252,14 +252,14 @@ def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: In
         label[listed[k]] = 1
     label[v] = 0
     size[0], size[1], count = 1, members(classes[1], listed), 2
-    found = True
-    while found:
-        found = False
+    result = True
+    while result:
+        result = False
         for k in range(width):
             while waiting[k]:
                 low = waiting[k] & -waiting[k]
                 waiting[k] ^= low
-                found = True
+                result = True
                 count = _part_all(
                     up, down, k * BITS + _ones(low - 1), label, classes, size, count, waiting, listed
                 )
@@ -330,7 +330,7 @@ def new_tree(n: Int64) -> Ints:
 def grow(up: Ints, down: Ints, tree: Ints) -> None:
     """Write the modules of the order, each split as :func:`split` does it."""
     n, width = up.shape
-    stack, found, listed = (
+    stack, result, listed = (
         np.zeros((2 * n + 2, width), np.int64),
         np.empty((n + 1, width), np.int64),
         np.empty(n, np.int64),
@@ -352,9 +352,9 @@ def grow(up: Ints, down: Ints, tree: Ints) -> None:
             tree[parent, FIRST] = node
         if size == 1:
             continue
-        children, _ = split(up, down, part, found)
+        children, _ = split(up, down, part, result)
         for c in range(children):
-            copied(found[c], stack[depth])
+            copied(result[c], stack[depth])
             parents[depth] = node
             depth += 1
 
@@ -414,7 +414,7 @@ def fits(up: Ints, down: Ints, w: Int64, reach: float) -> bool:
 def _within(up: Ints, down: Ints, size: Ints, w: Int64, reach: float) -> bool:
     """The same for elements that stand for modules of such sizes."""
     n, width = up.shape
-    stack, found = np.empty((2 * n + 2, width), np.int64), np.empty((n + 1, width), np.int64)
+    stack, result = np.empty((2 * n + 2, width), np.int64), np.empty((n + 1, width), np.int64)
     listed, everything = np.empty(n, np.int64), np.full(width, (np.int64(1) << BITS) - 1)
     component(up, down, everything, w, False, stack[0])
     depth = 1
@@ -422,11 +422,11 @@ def _within(up: Ints, down: Ints, size: Ints, w: Int64, reach: float) -> bool:
         depth -= 1
         if members(stack[depth], listed) < 4:  # the smallest prime order has four elements
             continue
-        children, prime = split(up, down, stack[depth].copy(), found)
+        children, prime = split(up, down, stack[depth].copy(), result)
         states = 0.0
         for c in range(children):
-            copied(found[c], stack[depth])
-            count, total = members(found[c], listed), 0
+            copied(result[c], stack[depth])
+            count, total = members(result[c], listed), 0
             for k in range(count):
                 total += size[listed[k]]
             states += math.log2(total + 1.0)
@@ -616,22 +616,22 @@ def _climb(
 ) -> tuple[Poset, float]:
     """The largest order that is reached, and the logarithm of the share of draws for ``Q`` that fit it."""
     rng, n, total, rows = np.random.default_rng(0), len(P), 0.0, first
-    goal, found = (order.leq_matrix() & ~np.eye(n, dtype=np.bool_) for order in (P, Q))
+    goal, result = (order.leq_matrix() & ~np.eye(n, dtype=np.bool_) for order in (P, Q))
     # an extended bipartition of P, and so of all orders between
     burnt, sizes = wander(Q.leq_matrix(), P.linear_order.astype(np.int32), n, 1, 200, rng)
     row, a = burnt[0], int(sizes[0])
-    while np.any(goal & ~found):
-        orders, sizes = wander(found, row, a, rows, 1, rng)
-        ranked, missing = max(rows * 3 // 4, rows - MEASURED), np.argwhere(goal & ~found)
-        missing = missing[np.argsort(rank(found, orders[:ranked], sizes[:ranked], missing), kind="stable")]
+    while np.any(goal & ~result):
+        orders, sizes = wander(result, row, a, rows, 1, rng)
+        ranked, missing = max(rows * 3 // 4, rows - MEASURED), np.argwhere(goal & ~result)
+        missing = missing[np.argsort(rank(result, orders[:ranked], sizes[:ranked], missing), kind="stable")]
         least = math.exp(min(0.0, log_share - total))
-        larger, fits = _most(found, missing, orders[ranked:], sizes[ranked:], least)
-        if np.array_equal(larger, found):
+        larger, fits = _most(result, missing, orders[ranked:], sizes[ranked:], least)
+        if np.array_equal(larger, result):
             break
-        found, total, rows = larger, total + math.log(float(np.mean(fits))), more
+        result, total, rows = larger, total + math.log(float(np.mean(fits))), more
         last = ranked + int(np.flatnonzero(fits)[-1])
         row, a = orders[last], int(sizes[last])
-    return _poset(P, found), total
+    return _poset(P, result), total
 
 
 def _broken(found: Relation, orders: Orders, sizes: Ints, missing: Ints) -> Floats:

@@ -344,8 +344,8 @@ class Sampler:
         if self.relaxation is None or self._kept is None or self.source.quick:
             return self.relaxation
         stream = self._stream(public_stream(f"{LAW_STREAM} draws "))
-        found = self._kept.known.get(stream, ())[:draws]
-        return replace(self.relaxation, draws=((stream, found),) if found else ())
+        result = self._kept.known.get(stream, ())[:draws]
+        return replace(self.relaxation, draws=((stream, result),) if result else ())
 
     @classmethod
     def wander(
@@ -471,10 +471,10 @@ class Sampler:
 
 def _shared(lengths: Floats) -> Floats:
     """The sum over rows of the smaller of two entries, for each pair of columns."""
-    found = np.empty((lengths.shape[1], lengths.shape[1]))
+    result = np.empty((lengths.shape[1], lengths.shape[1]))
     for x in range(lengths.shape[1]):
-        found[x] = np.minimum(lengths, lengths[:, x : x + 1]).sum(axis=0)
-    return found
+        result[x] = np.minimum(lengths, lengths[:, x : x + 1]).sum(axis=0)
+    return result
 
 
 def mean_of_rows(squares: Floats) -> Error:

@@ -219,13 +219,13 @@ class FieldLaw:
         after = [np.ones_like(given)]
         for power in reversed(powers):
             after.append(after[-1] * power)
-        before, found = given, list[tuple[int, Floats]]()
+        before, result = given, list[tuple[int, Floats]]()
         for place, (c, k) in enumerate(children):
             rest = before * self.transforms[c] ** (k - 1) * after[len(children) - 1 - place]
             message = np.maximum(np.fft.irfft(rest, self.size), 0)
-            found.append((contexts[c], message / message.max()))
+            result.append((contexts[c], message / message.max()))
             before = before * powers[place]
-        return found
+        return result
 
     @cached_property
     def variance(self) -> Floats:
@@ -236,8 +236,8 @@ class FieldLaw:
     def half_widths(self, level: float) -> Floats:
         """For each node the least number that its noise stays within with this probability."""
         of, _, _ = self.types.contexts
-        found = [int(np.argmax(tail <= 1 - level)) for tail in self._laws[1]]
-        return np.ceil(np.array(found, float) * self.scale)[of]
+        result = [int(np.argmax(tail <= 1 - level)) for tail in self._laws[1]]
+        return np.ceil(np.array(result, float) * self.scale)[of]
 
     def quantiles(self, probability: float) -> Floats:
         """For each node the quantile of its noise, which is symmetric."""
@@ -245,8 +245,8 @@ class FieldLaw:
             return np.zeros(len(self.types.of))
         beyond = 2 * min(probability, 1 - probability)
         of, _, _ = self.types.contexts
-        found = np.array([int(np.argmax(tail <= beyond)) for tail in self._laws[1]], float)
-        return math.copysign(1, probability - 0.5) * np.ceil(found * self.scale)[of]
+        result = np.array([int(np.argmax(tail <= beyond)) for tail in self._laws[1]], float)
+        return math.copysign(1, probability - 0.5) * np.ceil(result * self.scale)[of]
 
     def common_half_width(self, level: float, nodes: Ints) -> float:
         """A number that all these nodes stay within at once with at least this probability.
@@ -333,13 +333,13 @@ class FieldSampler:
     @cached_property
     def _columns(self) -> list[list[int]]:
         """What the draws of each type hold. For a sum and minus a sum the number of their leaves, for a leaf 0."""
-        found: list[list[int]] = []
+        result: list[list[int]] = []
         for children in self.types.children:
             row: list[int] = []
             for c, k in children:
-                row += self._sums(c, k) or found[c] * k
-            found.append(row or [0])
-        return found
+                row += self._sums(c, k) or result[c] * k
+            result.append(row or [0])
+        return result
 
     def _split(self, t: int, rows: Ints, draws: Draws) -> Ints:
         """The leaves of each row. Sums are split between theirs."""

@@ -79,8 +79,8 @@ class StepBand:
         """The points where an end has just changed or is about to."""
         up = self.low_from[np.diff(self.lows, prepend=0.0) != 0]
         down = self.high_to[np.diff(self.highs, append=1.0) != 0]
-        found = np.concatenate([[0, self.points - 1], up, up - 1, down, down + 1])
-        return np.unique(found[(found >= 0) & (found < self.points)])
+        result = np.concatenate([[0, self.points - 1], up, up - 1, down, down + 1])
+        return np.unique(result[(result >= 0) & (result < self.points)])
 
     def at(self, points: Ints) -> Band:
         """Before the first lower end there is 0, after the last upper end 1.
@@ -362,22 +362,22 @@ class MeasuredSums:
         if kind == "population" and reason:
             raise InputError(reason)
         sums = self.sums if self.increasing else self.sums.mirrored()
-        found = self._rising(sums, confidence, kind)
-        return found if self.increasing else TurnedBand(found, sums.points)
+        result = self._rising(sums, confidence, kind)
+        return result if self.increasing else TurnedBand(result, sums.points)
 
     def curve(self, output: str, ends: tuple[Fraction, Fraction], even: bool) -> Curve:
         """The curve that the sums give, as shares of the range of predictions, whose ``ends`` are shares of that of ``y``."""
         sums = self.sums if self.increasing else self.sums.mirrored()
         posterior = curve_posterior(sums, self.levels, spread_of(self.labels))
-        found = curve_of(sums, posterior, output, ends, even)
-        return found if self.increasing else found.mirrored()
+        result = curve_of(sums, posterior, output, ends, even)
+        return result if self.increasing else result.mirrored()
 
     def _rising(self, sums: NoisySums, confidence: float, kind: str) -> GridBand:
         if kind == "credible":
             posterior = curve_posterior(sums, self.levels, spread_of(self.labels))
             return credible_band(sums, posterior, confidence)
-        found = (population_band if kind == "population" else records_band)(sums, confidence)
-        return found if self.labels else found.widened(ROUNDING)
+        result = (population_band if kind == "population" else records_band)(sums, confidence)
+        return result if self.labels else result.widened(ROUNDING)
 
 
 def why_no_population(contributions: int, direction_given: bool) -> str:

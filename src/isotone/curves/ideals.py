@@ -84,14 +84,14 @@ class IdealList:
         child = np.full(self.count, -1, np.int64)
         smaller, larger = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for k in range(1, self.size + 1):
-            found = np.arange(self.first[k], self.first[k + 1])
-            parents = self.parent[found]
-            child[parents] = found
+            result = np.arange(self.first[k], self.first[k + 1])
+            parents = self.parent[result]
+            child[parents] = result
             low = child[np.concatenate(smaller[self.since[k] : k])]
             high = child[np.concatenate(larger[self.since[k] : k])]
             both = (low >= 0) & (high >= 0)
             smaller.append(np.concatenate([parents, low[both]]))
-            larger.append(np.concatenate([found, high[both]]))
+            larger.append(np.concatenate([result, high[both]]))
             child[parents] = -1
         low, high = np.concatenate(smaller), np.concatenate(larger)
         by_number = np.argsort(high, kind="stable")
@@ -113,10 +113,10 @@ def list_ideals(size: int, covers: Ints, order: Ints, most: int = MOST_IDEALS) -
         below[upper, lower >> 6] |= np.uint64(1) << np.uint64(lower & 63)
         since[step[upper]] = max(since[step[upper]], step[lower])
     parents, added = [np.zeros(1, np.int64)], [np.full(1, -1, np.int64)]
-    found = [np.zeros((1, words), np.uint64)]
+    result = [np.zeros((1, words), np.uint64)]
     first = [0, 1]
     for k, x in enumerate(order.tolist(), start=1):
-        recent = np.concatenate(found[since[k] :])
+        recent = np.concatenate(result[since[k] :])
         held = np.flatnonzero(below[x])
         ready = np.flatnonzero(((recent[:, held] & below[x, held]) == below[x, held]).all(axis=1))
         first.append(first[-1] + ready.size)
@@ -124,11 +124,11 @@ def list_ideals(size: int, covers: Ints, order: Ints, most: int = MOST_IDEALS) -
             return None
         extended = recent[ready]
         extended[:, x >> 6] |= np.uint64(1) << np.uint64(x & 63)
-        found.append(extended)
+        result.append(extended)
         parents.append(first[since[k]] + ready)
         added.append(np.full(ready.size, x, np.int64))
     return IdealList(
-        size, np.concatenate(parents), np.concatenate(added), np.concatenate(found), np.array(first), since
+        size, np.concatenate(parents), np.concatenate(added), np.concatenate(result), np.array(first), since
     )
 
 
@@ -191,13 +191,13 @@ class ListedRegion:
     @cached_property
     def ideals(self) -> IdealList:
         """All ideals. Element ``k`` in them is ``members[k]``."""
-        found = self.count_up_to(MOST_IDEALS)
-        if found is None:
+        result = self.count_up_to(MOST_IDEALS)
+        if result is None:
             raise InputError(
                 f"This order has too many ideals to list: {MOST_IDEALS:,}, or {MOST_WORDS >> 17} MB of them, is the "
                 "limit. Use method='additive'."
             )
-        return found
+        return result
 
     def count_up_to(self, most: int) -> IdealList | None:
         """The ideals, or None if there are more than ``most``."""
@@ -278,9 +278,9 @@ class OrderComposition:
     @cached_property
     def _members(self) -> Ints:
         start, _ = self.places
-        found = [(int(start[k]), part.element) for k, part in enumerate(self.parts) if not part.children]
-        members = np.empty(len(found), np.int64)
-        for place, element in found:
+        result = [(int(start[k]), part.element) for k, part in enumerate(self.parts) if not part.children]
+        members = np.empty(len(result), np.int64)
+        for place, element in result:
             members[place] = element
         return members
 

@@ -53,14 +53,14 @@ def find_jumps(values: Floats) -> list[tuple[int, int]]:
     ([(1, 3)], [])
     """
     rises = np.r_[0.0, np.diff(values), 0.0]  # rises[k] leads to step k
-    found: list[tuple[float, int, int]] = []
+    result: list[tuple[float, int, int]] = []
     for i in range(values.size - 1):
         for j in range(i + 1, min(i + 3, values.size)):
             inner, beside = rises[i + 1 : j + 1], max(rises[i], rises[j + 1])
             if inner.min() > FACTOR * beside and inner.sum() > LEAST:
-                found.append((float(inner.sum()), i, j))
+                result.append((float(inner.sum()), i, j))
     jumps: list[tuple[int, int]] = []
-    for _, i, j in sorted(found, reverse=True):
+    for _, i, j in sorted(result, reverse=True):
         if all(j < a or b < i for a, b in jumps):
             jumps.append((i, j))
     return sorted(jumps)
@@ -208,14 +208,14 @@ class RefinedLineFit(DrawnValues):
         jumping: NDArray[np.bool_] = np.any((of_bin >= jumps[:, :1]) & (of_bin <= jumps[:, 1:]), axis=0)
         second = self._values(np.where(jumping[:, None], 0, costs), self.shares.last, draws)
         weight = float(self.shares.values**2 / (self.shares.values**2 + self.shares.last**2))
-        places, found = starts[~jumping], (weight * values + (1 - weight) * second)[~jumping]
+        places, result = starts[~jumping], (weight * values + (1 - weight) * second)[~jumping]
         if jumps.size:
             low, high = steps[jumps[:, 0]], np.r_[steps[1:], self.points][jumps[:, 1]]
             score = BoundaryScore(self.table, heights[jumps[:, 0]], heights[jumps[:, 1]])
             cuts = draw_boundaries(records, low, high, score, self.setting, self.shares.last, draws)
             lower, upper = cuts > low, cuts < high  # a side that is left without points is gone
             places = np.r_[places, low[lower], cuts[upper]]
-            found = np.r_[found, score.below[lower], score.above[upper]]
+            result = np.r_[result, score.below[lower], score.above[upper]]
         order = np.argsort(places)
-        rising = pooled(found[order] / self.score.values, np.ones(places.size))
+        rising = pooled(result[order] / self.score.values, np.ones(places.size))
         return lines_through(places[order], rising, self.points, even=self.even)

@@ -385,9 +385,9 @@ def parse_loss(spec: Any) -> Loss:
     """
     name, argument = _split(spec)
     for kind in LOSSES:
-        found = kind.parse(argument) if kind.name == name else None
-        if found is not None:
-            return found
+        result = kind.parse(argument) if kind.name == name else None
+        if result is not None:
+            return result
     *others, last = (kind.usage for kind in LOSSES)
     raise InputError(f"There is no loss {shown(spec)}. Use {', '.join(others)}, {last}.")
 

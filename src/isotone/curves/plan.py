@@ -80,8 +80,8 @@ class CurvePlan(Plan[CurveRow]):
     @property
     def best(self) -> PrivateIsotonicRegression:
         """The estimator with the least typical excess, which lacks only its ``bounds``."""
-        found = self.rows[0].mechanism
-        return type(found)(**found.get_params(deep=False))  # a new one: estimators can be changed
+        result = self.rows[0].mechanism
+        return type(result)(**result.get_params(deep=False))  # a new one: estimators can be changed
 
 
 def plan(
@@ -176,13 +176,13 @@ class _Simulation:
         )
         mechanism = mechanism_for(problem.sized(self.n, self.setting))
         populations = enumerate(planned(self.labels))
-        found = np.array([self._excess(mechanism, population, place) for place, population in populations])
+        result = np.array([self._excess(mechanism, population, place) for place, population in populations])
         bound = mechanism.error()
-        low, high = np.quantile(found, [0.1, 0.9])
+        low, high = np.quantile(result, [0.1, 0.9])
         return CurveRow(
             method,
             estimator,
-            float(np.exp(np.mean(np.log(np.maximum(found, LEAST))))),
+            float(np.exp(np.mean(np.log(np.maximum(result, LEAST))))),
             float(low),
             float(high),
             self.span * bound.mean(self.n),
@@ -190,10 +190,10 @@ class _Simulation:
         )
 
     def _excess(self, mechanism: CurveMechanism, population: Reference, place: int) -> float:
-        found: list[float] = []
+        result: list[float] = []
         for repetition in range(self.repetitions):
             rng = np.random.default_rng([repetition, self.n, place])
             records = population.sample(self.n, mechanism.points, rng)
             curve = mechanism.simulate(records, rng)
-            found.append(risk(curve, records, self.loss) - least_risk(records, self.loss))
-        return max(0.0, self.span * float(np.mean(found)))  # sums of floats end a little below 0
+            result.append(risk(curve, records, self.loss) - least_risk(records, self.loss))
+        return max(0.0, self.span * float(np.mean(result)))  # sums of floats end a little below 0

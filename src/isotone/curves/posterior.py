@@ -451,11 +451,11 @@ def _grid(top: float, noise: float) -> Floats:
 
     ``noise`` is the variance that noise adds to a total.
     """
-    found, here = [0.0], min(0.25, 0.25 * float(np.sqrt(noise + 0.25)))
+    result, here = [0.0], min(0.25, 0.25 * float(np.sqrt(noise + 0.25)))
     while here < top:
-        found.append(here)
+        result.append(here)
         here += max(min(0.5 * float(np.sqrt(here + noise)), max(0.4 * here, 0.1)), 0.06 * here)
-    return np.array([*found, here])
+    return np.array([*result, here])
 
 
 # What the two noisy sums of every bin tell about its value, with the unknown number of records summed out.
@@ -540,25 +540,25 @@ class CountTable:
 
 def _laws(seen: Floats, nodes: Floats, noise: CountNoise) -> tuple[Floats, Floats]:
     """Log probabilities and their slopes, by noisy count and mean."""
-    found = np.empty((2, seen.size, nodes.size))
+    result = np.empty((2, seen.size, nodes.size))
     size = max(1, CHUNK // nodes.size)
     for first in range(0, seen.size, size):
         part = slice(first, first + size)
-        found[:, part] = noise.count(seen[part, None], nodes[None, :])
+        result[:, part] = noise.count(seen[part, None], nodes[None, :])
     # next to 0 the logarithm may be so steep that a cubic would swing: no slope is far beyond that of its neighbours' line
-    steep = 3 * np.abs(np.diff(found[0], axis=1) / np.diff(nodes)) + 1.0
+    steep = 3 * np.abs(np.diff(result[0], axis=1) / np.diff(nodes)) + 1.0
     steep = np.maximum(np.c_[steep[:, :1], steep], np.c_[steep, steep[:, -1:]])
-    return found[0], np.clip(found[1] / nodes - 1, -steep, steep)
+    return result[0], np.clip(result[1] / nodes - 1, -steep, steep)
 
 
 def _nodes(top: float, noise: CountNoise) -> Floats:
     """Means from 0 to ``top``."""
-    found, small = [FIRST], max(1e-9, 0.1 * noise.blur)
-    while found[-1] < top:
-        here = found[-1]
+    result, small = [FIRST], max(1e-9, 0.1 * noise.blur)
+    while result[-1] < top:
+        here = result[-1]
         apart = max(STEP * math.sqrt(here + noise.variance), LEAST_STEP * here)
-        found.append(here + min(apart, max(RATIO * here, small)))
-    return np.array(found if len(found) > 1 else [FIRST, 2 * FIRST])
+        result.append(here + min(apart, max(RATIO * here, small)))
+    return np.array(result if len(result) > 1 else [FIRST, 2 * FIRST])
 
 
 # Bins that contradict a rising curve so strongly that no path through all of them keeps a weight above 0.
@@ -574,11 +574,11 @@ def without_clashes(log_likelihood: Floats) -> Floats:
     """The log likelihood by bin and value, evened out along bins that clash."""
     path, clashing = _likeliest_path(log_likelihood)
     runs = np.split(np.arange(path.size), np.flatnonzero(np.diff(path)) + 1)
-    found = log_likelihood.copy()
+    result = log_likelihood.copy()
     for run in runs:
         if clashing[run[1:]].any():
-            found[run] = log_likelihood[run].mean(axis=0)
-    return found
+            result[run] = log_likelihood[run].mean(axis=0)
+    return result
 
 
 def _likeliest_path(log_likelihood: Floats) -> tuple[Ints, Bools]:
@@ -640,15 +640,15 @@ def posterior_of(likelihood: Floats, prior: Prior) -> tuple[Floats, Floats]:
     """
     moves = _Moves(prior, likelihood.shape[1])
     evidence, forward = _forward(likelihood, moves)
-    found = np.empty((len(prior.jump), *likelihood.shape))
+    result = np.empty((len(prior.jump), *likelihood.shape))
     message = np.ones(forward.shape[1:])
     for b in range(likelihood.shape[0] - 1, -1, -1):
         seen = np.einsum("msv,msv->mv", forward[b], message)
-        found[:, b] = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
+        result[:, b] = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1e-300)
         if b:
             message = moves.back(message * likelihood[b])
             message /= np.maximum(message.max(axis=(1, 2), keepdims=True), 1e-300)
-    return evidence, found
+    return evidence, result
 
 
 @lru_cache(maxsize=4096)
@@ -812,8 +812,8 @@ def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: flo
     ``spread·v·(1 − v)``: 1 for labels.
     """
     values, bins = value_grid(levels), sums.starts.size
-    found = values_of_bins(sums, values, spread, keep)
-    log_likelihood = without_clashes(found.log_likelihood)
+    result = values_of_bins(sums, values, spread, keep)
+    log_likelihood = without_clashes(result.log_likelihood)
     best = log_likelihood.max(axis=1, keepdims=True)
     likelihood = np.maximum(np.exp(log_likelihood - best), LEAST)
     straight, marginals = posterior_of_straight_odds(likelihood, (sums.middles + 0.5) / sums.points)
@@ -827,6 +827,6 @@ def curve_posterior(sums: NoisySums, levels: int, spread: float = 1.0, keep: flo
     mixed = np.tensordot(share, np.array(chances), 1)
     # records that cannot be told from none through the noise count as if they had the curve's own value
     unseen = max(sums.noise.over(spread).blur, 1e-9)
-    own = (found.ones + unseen * values) / (found.ones + found.zeros + unseen)
-    ones, zeros = (spread * (mixed * each).sum(axis=1) for each in (found.ones, found.zeros))
+    own = (result.ones + unseen * values) / (result.ones + result.zeros + unseen)
+    ones, zeros = (spread * (mixed * each).sum(axis=1) for each in (result.ones, result.zeros))
     return CurvePosterior(values, mixed, ones, zeros, (mixed * own).sum(axis=1), share)

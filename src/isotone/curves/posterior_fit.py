@@ -192,17 +192,17 @@ class PosteriorFit(CurveMechanism):
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """The curve, with the noisy sums of the last round."""
         sums = self.measure(records, draws)
-        found = self.posterior(sums, self.levels)
-        return curve_of(sums, found, self.output, self.ends, self.even)
+        result = self.posterior(sums, self.levels)
+        return curve_of(sums, result, self.output, self.ends, self.even)
 
     def measure(self, records: Records, draws: CurveDraws) -> NoisySums:
         """Coarse looks and the fine one, which is all that looks at records."""
         starts = self.first_starts
         for left in reversed(range(self.looks)):
             seen = self.sums(records, starts, self.shares.coarse / self.looks, draws)
-            found = self.posterior(seen, COARSE_LEVELS, keep=1e-2)
+            result = self.posterior(seen, COARSE_LEVELS, keep=1e-2)
             bins, most = (self.coarse_bins, None) if left else (self.fine_bins, min(MOST_BINS, self.points))
-            starts = placed_starts(seen, found, self.n, bins, most)
+            starts = placed_starts(seen, result, self.n, bins, most)
         return self.sums(records, starts, self.shares.fine, draws)
 
     def sums(self, records: Records, starts: Ints, share: Fraction, draws: CurveDraws) -> NoisySums:
@@ -236,11 +236,11 @@ def possible_sums(case: ChainProblem, public: bool) -> dict[Law, PossibleSums]:
     The number of records of the case is ``public``, or the least that a noisy one can be.
     """
     fit = PosteriorFit.of(case)
-    found = {fit.law: PossibleSums((fit.levels,), None if fit.looks else tuple(fit.first_starts.tolist()))}
+    result = {fit.law: PossibleSums((fit.levels,), None if fit.looks else tuple(fit.first_starts.tolist()))}
     if not public:
         looked = case.setting.law(RoundShares.of(1).fine, fit.top)
-        found[looked] = PossibleSums(tuple(levels for _, levels in LEVELS))
-    return found
+        result[looked] = PossibleSums(tuple(levels for _, levels in LEVELS))
+    return result
 
 
 def curve_of(

@@ -476,9 +476,9 @@ class EvaluatedCurve(PrivateEstimator):
         inside, missing = self._places(X)
         if self.measured_ is None:
             raise no_band(self.method_)
-        found = self.measured_.band(confidence, kind).at(self.grid_.snap(inside))
+        result = self.measured_.band(confidence, kind).at(self.grid_.snap(inside))
         low, high = self._y_ends
-        ends = (np.where(missing, np.nan, low + (high - low) * end) for end in found)
+        ends = (np.where(missing, np.nan, low + (high - low) * end) for end in result)
         return Band(*ends)
 
     def _places(self, T: Any) -> tuple[Floats, Bools]:
@@ -672,9 +672,9 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
         shape, method = parse_shape(self.shape), plain_text(self.method, "method")
         y_range, labels = parse_y(self.y_range, self.y_values)
-        found = isinstance(self.increasing, str) and self.increasing == "auto"
+        result = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()
-        spent = AUTO_SHARE if found else Fraction(0)
+        spent = AUTO_SHARE if result else Fraction(0)
         budget = FitBudget.of(self, spent, weighted=weighted, grouped=grouped)
         problem = ChainProblem(
             parse_loss(self.loss),
@@ -684,7 +684,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
             shape=shape,
             levels=self.levels,
             value_levels=self.value_levels,
-            increasing=found or self._rises(),
+            increasing=result or self._rises(),
             labels=labels,
             output=self.output,
             budget=budget,

@@ -263,15 +263,15 @@ class ShapedChain:
         share = np.exp(evidence - evidence.max())
         share /= share.sum()
         message, grid = np.zeros_like(forward[0]), np.linspace(0.0, 1.0, self.values)
-        found = np.empty(self.points)
+        result = np.empty(self.points)
         for point in range(self.points - 1, -1, -1):
             seen = forward[point] + message
             chance = np.exp(seen - seen.max(axis=(1, 2), keepdims=True)).sum(axis=1)
-            found[point] = share @ (chance @ grid / chance.sum(axis=1))
+            result[point] = share @ (chance @ grid / chance.sum(axis=1))
             if point:
                 ahead = self._redrawn(message + log_likelihood[point], back=True)
                 message = self._moved(ahead[..., ::-1])[..., ::-1]
-        return self._of_shape(found)
+        return self._of_shape(result)
 
     def _of_shape(self, mean: Floats) -> Floats:
         """The same curve without what rounding to values did to its rises."""
@@ -396,9 +396,9 @@ class PosteriorOfShape(CurveMechanism):
         """The curve that is made of noisy sums."""
         low, high = (float(end) for end in self.inner.ends)
         values = np.linspace(low, high, self.chain.values)
-        found = values_of_bins(sums, values, spread_of(self.inner.labels)).log_likelihood
+        result = values_of_bins(sums, values, spread_of(self.inner.labels)).log_likelihood
         width = np.diff(np.r_[sums.starts, self.points])
-        log_p = np.repeat((found - found.max(axis=1, keepdims=True)) / width[:, None], width, axis=0)
+        log_p = np.repeat((result - result.max(axis=1, keepdims=True)) / width[:, None], width, axis=0)
         return Curve(np.arange(self.points), self.chain.mean(log_p), self.points, interpolated=True)
 
     def error(self) -> RiskBound:
@@ -454,12 +454,12 @@ class NearestOfShape(CurveMechanism):
     def draw(self, records: Records, draws: CurveDraws) -> Curve:
         """A curve of the shape."""
         sums = self.inner.measure(records, draws)
-        found = self.inner.posterior(sums, self.inner.levels)
-        wanted = curve_of(sums, found, self.inner.output, self.inner.ends, even=True).at(
+        result = self.inner.posterior(sums, self.inner.levels)
+        wanted = curve_of(sums, result, self.inner.output, self.inner.ends, even=True).at(
             np.arange(self.points)
         )
         width = np.diff(np.r_[sums.starts, self.points])
-        density = np.repeat((found.ones + found.zeros) / width, width)
+        density = np.repeat((result.ones + result.zeros) / width, width)
         weight = density / max(float(density.max()), 1e-9) + SOME
         columns = np.linspace(0.0, 1.0, self.shape.table.shape[1])
         apart = weight[:, None] * (columns[None, :] - wanted[:, None]) ** 2

@@ -508,8 +508,8 @@ def parse_shape(spec: Any) -> CurveShape | None:
     parts: list[Any] = list(spec) if isinstance(spec, (tuple, list)) else [spec]
     for kind in SHAPES:
         if parts and isinstance(parts[0], str) and parts[0] == kind.name:
-            found = kind.parse(parts[1:])
-            if found is not None:
-                return found
+            result = kind.parse(parts[1:])
+            if result is not None:
+                return result
     usage = ", ".join(kind.usage for kind in SHAPES)
     raise InputError(f"There is no shape {shown(spec)}. Use None, {usage}.")

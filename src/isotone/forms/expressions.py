@@ -132,16 +132,16 @@ def parse(text: str, dialect: Literal["odk", "redcap"]) -> Expression:
 class _Parser:
     def __init__(self, text: str, dialect: str) -> None:
         self.text, self.dialect, self.place, self.depth = text, dialect, 0, 0
-        found = [match for match in _TOKEN.finditer(text) if match.lastgroup != "blank"]
-        if len(found) > MOST_TOKENS:
+        result = [match for match in _TOKEN.finditer(text) if match.lastgroup != "blank"]
+        if len(result) > MOST_TOKENS:
             raise InputError("too long")
-        self.tokens = found
+        self.tokens = result
 
     def whole(self) -> Expression:
-        found = self._either()
+        result = self._either()
         if self.place < len(self.tokens):
             raise InputError("left over")
-        return found
+        return result
 
     def _kind(self) -> str:
         return str(self.tokens[self.place].lastgroup) if self.place < len(self.tokens) else ""
@@ -380,27 +380,27 @@ def clauses_of(expression: Expression, fields: Mapping[str, Field]) -> Clauses:
 def _conjuncts(expression: Expression, fields: Mapping[str, Field]) -> list[_Part]:
     match expression:
         case Both(parts):
-            found = [part for one in parts for part in _conjuncts(one, fields)]
+            result = [part for one in parts for part in _conjuncts(one, fields)]
         case Either(parts, _):
-            found: list[_Part] = [frozenset()]
+            result: list[_Part] = [frozenset()]
             for one in parts:
                 inside = _conjuncts(one, fields)
-                found = [a | b for a in found for b in inside]
-                if len(found) > MOST_CLAUSES:
+                result = [a | b for a in result for b in inside]
+                if len(result) > MOST_CLAUSES:
                     raise InputError("too many")
         case Not(Not(part, _), _):
-            found = _conjuncts(part, fields)
+            result = _conjuncts(part, fields)
         case Not(Compare(sign, left, right, _), text) if sign in ("=", "!="):
-            found = _conjuncts(Compare("!=" if sign == "=" else "=", left, right, text), fields)
+            result = _conjuncts(Compare("!=" if sign == "=" else "=", left, right, text), fields)
         case Not(Call("selected", (field, Literal_() as code)), text):
-            found = _conjuncts(Compare("!=", field, code, text), fields)
+            result = _conjuncts(Compare("!=", field, code, text), fields)
         case Call("true", ()):
-            found = []
+            result = []
         case _:
-            found = [frozenset([_atom(expression, fields)])]
-    if len(found) > MOST_CLAUSES:
+            result = [frozenset([_atom(expression, fields)])]
+    if len(result) > MOST_CLAUSES:
         raise InputError("too many")
-    return found
+    return result
 
 
 def _atom(expression: Expression, fields: Mapping[str, Field]) -> Atom | Unknown:

@@ -110,38 +110,38 @@ class _Workbook:
 
     def _targets(self) -> dict[str, str]:
         """The files of the sheets by their identifiers."""
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
 
         def begin(tag: str, said: dict[str, str]) -> None:
             if tag == "Relationship" and said.get("TargetMode") != "External":
                 target = said.get("Target", "")
                 joined = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-                found[said.get("Id", "")] = posixpath.normpath(joined)
+                result[said.get("Id", "")] = posixpath.normpath(joined)
 
         _parse(self._bytes("xl/_rels/workbook.xml.rels"), begin)
-        return found
+        return result
 
     def _shared(self) -> list[str]:
         """The texts that cells refer to by number."""
         if "xl/sharedStrings.xml" not in self.parts:
             return []
-        found: list[str] = []
+        result: list[str] = []
         text = _Text()
 
         def begin(tag: str, said: dict[str, str]) -> None:
             text.begin(tag)
             if tag == "si":
                 text.clear()
-                if len(found) >= MOST_CELLS:
+                if len(result) >= MOST_CELLS:
                     raise InputError(f"The workbook has more than {MOST_CELLS:,} texts.")
 
         def end(tag: str) -> None:
             text.end(tag)
             if tag == "si":
-                found.append(text.value())
+                result.append(text.value())
 
         _parse(self._bytes("xl/sharedStrings.xml"), begin, end, text.add)
-        return found
+        return result
 
     def _sheet(self, target: str) -> WorkbookSheet:
         sheet, text = WorkbookSheet(), _Text()
@@ -283,11 +283,11 @@ def _rows(sheet: WorkbookSheet) -> Iterator[Row]:
     heads = [head.strip().lower() for head in sheet.rows[0]]
     for row in sheet.rows[1:]:
         cells = [(head, cell.strip()) for head, cell in zip(heads, row, strict=False) if cell.strip()]
-        found: Row = {}
+        result: Row = {}
         for head, cell in cells:
-            found.setdefault(re.split(r"\s*::?\s*", head)[0] if head.startswith("label") else head, cell)
-        if found:
-            yield found
+            result.setdefault(re.split(r"\s*::?\s*", head)[0] if head.startswith("label") else head, cell)
+        if result:
+            yield result
 
 
 def _choices(sheet: WorkbookSheet) -> dict[str, list[Option]]:
@@ -367,21 +367,21 @@ class _XlsformReader:
         if kind in _NUMBERS:
             return replace(asked, kind="number")
         many = "multiple" in kind or "all that apply" in kind
-        found = _SELECT.match(written)
-        if found is None:
+        result = _SELECT.match(written)
+        if result is None:
             if kind.startswith("select"):
                 self.problems.append(f"{asked.name}: its choices are elsewhere, and not opened: {written}")
                 return replace(asked, kind="many" if many else "one", listed=False)
             return asked
         if kind.startswith("rank"):
             return asked
-        options = self.lists.get(found[2], [])
+        options = self.lists.get(result[2], [])
         if not options:
-            self.problems.append(f"{asked.name}: there is no list of choices {found[2]!r}")
+            self.problems.append(f"{asked.name}: there is no list of choices {result[2]!r}")
         if "search(" in row.get("appearance", ""):
             self.problems.append(f"{asked.name}: its choices are searched for in a file, which is not opened")
             options = []
-        if found[3]:
+        if result[3]:
             options = [*options, Option("other", "Other")]
         return replace(asked, kind="many" if many else "one", options=tuple(options), listed=bool(options))
 
@@ -467,14 +467,14 @@ def _field(name: str, cells: Mapping[str, str], problems: list[str]) -> Field:
 
 def _options(name: str, choices: str, *, boxes: bool) -> tuple[Option, ...]:
     """Options from ``1, Yes | 2, No``. Each box of a checkbox has a column of its own."""
-    found: dict[str, Option] = {}
+    result: dict[str, Option] = {}
     for part in re.split(r"\||\n", choices):
         code, _, label = part.partition(",")
         code = code.strip()
-        if code and code not in found:
+        if code and code not in result:
             column = f"{name}___{re.sub(r'[^a-z0-9_]', '_', code.lower())}" if boxes else None
-            found[code] = Option(code, re.sub(r"<[^<>]*>", "", label).strip(), column)
-    return tuple(found.values())
+            result[code] = Option(code, re.sub(r"<[^<>]*>", "", label).strip(), column)
+    return tuple(result.values())
 
 
 # Read a questionnaire from an XLSForm, a REDCap data dictionary, or a CSV of relations.

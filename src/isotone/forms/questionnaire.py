@@ -307,11 +307,11 @@ class _Builder:
     def _free(self, wanted: str) -> str:
         """A name that no other element has."""
         name = re.sub(r"[^\w.-]+", "_", wanted)[:_LONGEST].strip("_") or "element"
-        number, found = 2, name
-        while found in self.taken:
-            found, number = f"{name}_{number}", number + 1
-        self.taken.add(found)
-        return found
+        number, result = 2, name
+        while result in self.taken:
+            result, number = f"{name}_{number}", number + 1
+        self.taken.add(result)
+        return result
 
     # ------------------------------------------------------------------ the order
 

@@ -127,10 +127,10 @@ class Composition:
         """The rule of a row of the ledger, None for one that this version does not know."""
         if text == ADDITION.stored:
             return ADDITION
-        found = _STORED.fullmatch(text)
-        if found is None or not 0 < Fraction(found[1]) < 1:
+        result = _STORED.fullmatch(text)
+        if result is None or not 0 < Fraction(result[1]) < 1:
             return None
-        return cls("zcdp filter", Fraction(found[1]))
+        return cls("zcdp filter", Fraction(result[1]))
 
     @property
     def stored(self) -> str:

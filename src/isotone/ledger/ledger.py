@@ -727,8 +727,8 @@ def _periods(ledger: Ledger, number: int) -> dict[str, Any]:
     """The hashes of what the periods of a series showed, if the charge is that of one."""
     sql = "SELECT period, shown FROM isotone_period WHERE dataset = ? AND number = ? ORDER BY period"
     rows = ledger.store.transact(lambda execute: execute(sql, ledger.dataset, number))
-    found = {str(period): f"sha256:{sha256(shown.encode()).hexdigest()}" for period, shown in rows}
-    return {"periods": found} if found else {}
+    result = {str(period): f"sha256:{sha256(shown.encode()).hexdigest()}" for period, shown in rows}
+    return {"periods": result} if result else {}
 
 
 def read_extract(content: bytes) -> dict[str, Any]:

@@ -305,8 +305,8 @@ class AdditiveNoise(ABC):
         drawn = np.asarray(self.simulate(rows, public_stream("isotone covariance 1")), dtype=np.float64)
         matrix, scale = drawn.T @ drawn / rows, np.ones(self.size)
         if not self.adds_up:  # else it would not with other variances
-            known, found = self.error().sd, np.sqrt(np.diag(matrix))
-            scale = np.divide(known, found, out=np.zeros_like(known), where=found > 0)
+            known, result = self.error().sd, np.sqrt(np.diag(matrix))
+            scale = np.divide(known, result, out=np.zeros_like(known), where=result > 0)
         # the fourth moments of noise with exponential tails are at most about six times those of a Gaussian's square
         return matrix * np.outer(scale, scale), math.sqrt(6 / rows)
 

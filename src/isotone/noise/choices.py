@@ -208,16 +208,16 @@ def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
 @kernel
 def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag, Int]:
     """Whether the segment has a candidate (and no negative multiplicity), and the least score of one."""
-    found, best = False, np.int64(0)
+    result, best = False, np.int64(0)
     for i in range(start, stop):
         if counts.size:
             if counts[i] < 0:
                 return False, best
             if counts[i] == 0:
                 continue
-        if not found or scores[i] < best:
-            found, best = True, scores[i]
-    return found, best
+        if not result or scores[i] < best:
+            result, best = True, scores[i]
+    return result, best
 
 
 @kernel
@@ -312,8 +312,8 @@ def choose_segments(
         start, stop = offsets[segment], offsets[segment + 1]
         which = segment if mantissas.size > 1 else 0
         mantissa, octave = mantissas[which], places[which]
-        found, best = _best_score(scores, counts, start, stop)
-        if not found:
+        result, best = _best_score(scores, counts, start, stop)
+        if not result:
             return EMPTY
         top = _largest(scores, counts, start, stop, best, mantissa, octave)
         _add_up(scores, counts, start, stop, best, top, mantissa, octave, sums)

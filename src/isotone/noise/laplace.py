@@ -689,7 +689,7 @@ def _decided(crossings: tuple[Crossing, ...], word: int) -> list[bool]:
     """What a word decides together with as many further bits as it takes."""
     bits = _UNEVEN_BITS
     while True:
-        found = [crossing.passes(word, bits) for crossing in crossings]
-        if None not in found:
-            return [bool(each) for each in found]
+        result = [crossing.passes(word, bits) for crossing in crossings]
+        if None not in result:
+            return [bool(each) for each in result]
         word, bits = word << 64 | random_bits(64), bits + 64

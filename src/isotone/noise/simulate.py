@@ -230,15 +230,15 @@ class PublicStream:
         """Gamma numbers of whole shapes, sums of as many exponential ones; an array of shapes gives one for each."""
         shapes = np.asarray(shape) if size is None else np.broadcast_to(np.asarray(shape), size)
         flat = shapes.ravel()
-        found, product = np.zeros(flat.size), np.ones(flat.size)
+        result, product = np.zeros(flat.size), np.ones(flat.size)
         for step in range(1, int(flat.max(initial=0)) + 1):
             more = np.flatnonzero(flat >= step)
             product[more] *= 1 - self.random(more.size)
             if step % _FACTORS == 0:  # before the product leaves the range of floats
-                found -= np.log(product)
+                result -= np.log(product)
                 product[:] = 1.0
-        found -= np.log(product)
-        return found.reshape(shapes.shape) if shapes.ndim else float(found[0])
+        result -= np.log(product)
+        return result.reshape(shapes.shape) if shapes.ndim else float(result[0])
 
     def integers(
         self,

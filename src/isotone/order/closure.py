@@ -149,21 +149,21 @@ def reduction(order: Ints, lower: Ints, upper: Ints, bits: Bits) -> Ints:
     starts, candidates = ends_by_start(n, below, dealt)
 
     covers = np.empty((lower.size, 2), np.int64)
-    found = 0
+    result = 0
     above = np.empty(bits.shape[1], np.uint64)
     for x in range(n):
         above[:] = np.uint64(0)
-        first = found
+        first = result
         for y in candidates[starts[x] : starts[x + 1]]:
             if above[y >> 6] >> np.uint64(y & 63) & np.uint64(1):
                 continue
             for w in range(above.size):
                 above[w] |= bits[y, w]
-            covers[found, 0] = x
-            covers[found, 1] = y
-            found += 1
-        covers[first:found, 1].sort()
-    return covers[:found].copy()
+            covers[result, 0] = x
+            covers[result, 1] = y
+            result += 1
+        covers[first:result, 1].sort()
+    return covers[:result].copy()
 
 
 @kernel(steps=lambda order, starts, lowers: order.size + lowers.size)
@@ -346,13 +346,13 @@ def partitions_upward(P: Poset) -> list[tuple[Hashable, Sequence[Hashable], list
     parent, children = dict(P.covers), dict[Hashable, list[Hashable]]()
     for low, high in P.covers:
         children.setdefault(high, []).append(low)
-    found: list[tuple[Hashable, Sequence[Hashable], list[Hashable]]] = []
+    result: list[tuple[Hashable, Sequence[Hashable], list[Hashable]]] = []
     for choice in P.choices:
         if choice.kind == "partition":
             top = parent[choice.options[0]]
             others = {y for x in children[top] if x not in choice.options for y in P.down_set(x)}
-            found.append((top, choice.options, [x for x in P.elements if x in others]))
-    return sorted(found, key=lambda one: int(P.levels[P.index(one[0])]))
+            result.append((top, choice.options, [x for x in P.elements if x in others]))
+    return sorted(result, key=lambda one: int(P.levels[P.index(one[0])]))
 
 
 # The filter of largest total weight.
@@ -510,7 +510,7 @@ class Choice:
 
 def read_choices(choices: Iterable[Any], index: Mapping[Hashable, int]) -> tuple[Choice, ...]:
     """The choices given as pairs ``(kind, options)``, or as :class:`Choice`, in the sequence of the elements."""
-    found: list[Choice] = []
+    result: list[Choice] = []
     for choice in choices:
         kind, options = _pair(choice)
         for option in options:
@@ -520,9 +520,9 @@ def read_choices(choices: Iterable[Any], index: Mapping[Hashable, int]) -> tuple
             raise OrderError(f"A choice names an option twice: {options!r}. Name each once.")
         # one option that may be missing excludes nothing
         if kind == "partition" or (kind == "exclusive" and len(options) > 1):
-            found.append(Choice(kind, tuple(sorted(options, key=index.__getitem__))))
-    _require_disjoint(found)
-    return tuple(sorted(found, key=lambda choice: index[choice.options[0]]))
+            result.append(Choice(kind, tuple(sorted(options, key=index.__getitem__))))
+    _require_disjoint(result)
+    return tuple(sorted(result, key=lambda choice: index[choice.options[0]]))
 
 
 def _pair(choice: Any) -> tuple[Kind, list[Any]]:

@@ -295,13 +295,13 @@ class _Module:
 
     def walk(self) -> Iterator[Node]:
         """Every node of the tree, children before their parent. Use it instead of recursion."""
-        found: list[Node] = []
+        result: list[Node] = []
         waiting: list[Node] = [self]  # pyright: ignore[reportAssignmentType]  (only the four kinds exist)
         while waiting:
             node = waiting.pop()
-            found.append(node)
+            result.append(node)
             waiting.extend(node.children)
-        return reversed(found)
+        return reversed(result)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.children)} children, {self.size} elements)"

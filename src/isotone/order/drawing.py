@@ -166,10 +166,10 @@ def hasse_figure(
     """The diagram of :func:`hasse_svg`, and how it is read: greater elements are above or on the left, whichever is clearer."""
     notes = {(poset.index(a), poset.index(b)): text for (a, b), text in (edges or {}).items()}
     widest = max((_SMALL * text_width(note) for note in notes.values()), default=0.0)
-    found = compose(poset, values, labels, None, PAGE, text_width, widest)
-    font = 1.2 * max(found.font(PAGE), USUAL_FONT)  # readable on a screen
-    width, height = (found.extent + 2 * _MARGIN) * font
-    return picture(_parts(found, font, notes), width, height, title), READ[found.direction]
+    result = compose(poset, values, labels, None, PAGE, text_width, widest)
+    font = 1.2 * max(result.font(PAGE), USUAL_FONT)  # readable on a screen
+    width, height = (result.extent + 2 * _MARGIN) * font
+    return picture(_parts(result, font, notes), width, height, title), READ[result.direction]
 
 
 def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) -> Iterator[str]:

@@ -504,8 +504,8 @@ def compose(
             f"direction must be 'up', 'left' or None (whichever reads better), not {direction!r}."
         )
     names, notes = _names(poset, labels), _notes(poset, values)
-    found = _best(arrange(poset), names, notes, page, direction, measure, beside_lines)
-    return replace(found, joins=_joins(poset, found)) if poset.choices else found
+    result = _best(arrange(poset), names, notes, page, direction, measure, beside_lines)
+    return replace(result, joins=_joins(poset, result)) if poset.choices else result
 
 
 def _joins(poset: Poset, found: Picture) -> list[tuple[str, Floats]]:
@@ -664,10 +664,10 @@ def nested_order(P: Poset) -> list[tuple[int, int]]:
     below: dict[int, list[int]] = {}
     for x in range(len(P)):
         below.setdefault(first.get(x, -1), []).append(x)
-    found: list[tuple[int, int]] = []
+    result: list[tuple[int, int]] = []
     left = [(x, 0) for x in reversed(below.get(-1, []))]
     while left:
         x, depth = left.pop()
-        found.append((x, depth))
+        result.append((x, depth))
         left += [(y, depth + 1) for y in reversed(below.get(x, []))]
-    return found
+    return result

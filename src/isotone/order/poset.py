@@ -770,14 +770,14 @@ def _across(P: Poset, lower: list[list[int]], level: NDArray[np.int64], size: in
         block = level[x] // size
         if block % 2 == 0:
             continue
-        found: set[int] = set()
+        result: set[int] = set()
         for w in lower[x]:
             if level[w] // size == block:
-                found.update(stage.get(w, ()))
+                result.update(stage.get(w, ()))
             elif level[w] // size == block - 1:
-                found.add(w)
-        if found:
-            stage[x] = _greatest(P, sorted(found))
+                result.add(w)
+        if result:
+            stage[x] = _greatest(P, sorted(result))
             terms += len(stage[x])
         if terms > most:
             return None

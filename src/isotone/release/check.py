@@ -58,7 +58,7 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
     number = (as_integer if whole else as_real)(column, dtype).alias("number")
     value = nw.col("number")
     read = frame.select(number, as_text(column, dtype).alias("value"))
-    found = one(
+    result = one(
         read.select(
             nw.len().alias("rows"),
             (~value.is_null()).cast(nw.Int64).sum().alias("numbers"),
@@ -68,21 +68,21 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
             (value > high).fill_null(False).cast(nw.Int64).sum().alias("above"),
         )
     )
-    if not found["numbers"]:
+    if not result["numbers"]:
         lines = [
-            f"{column}: none of {found['rows']:,} values is a number: the release would be made from nothing"
+            f"{column}: none of {result['rows']:,} values is a number: the release would be made from nothing"
         ]
     else:
-        lines = [f"{column}: numbers from {found['least']:g} to {found['most']:g}"]
-    outside = found["below"] + found["above"]
+        lines = [f"{column}: numbers from {result['least']:g} to {result['most']:g}"]
+    outside = result["below"] + result["above"]
     if outside:
         lines.append(
-            f"{column}: {outside:,} values are outside {low:g} to {high:g} and are moved to its ends ({found['below']:,} below, "
-            f"{found['above']:,} above). Is the unit of measurement the declared one (percent, share)?"
+            f"{column}: {outside:,} values are outside {low:g} to {high:g} and are moved to its ends ({result['below']:,} below, "
+            f"{result['above']:,} above). Is the unit of measurement the declared one (percent, share)?"
         )
     texts = (nw.col("value").str.len_chars() > 0).fill_null(False)
     odd, shown = commonest(read.filter(value.is_null() & texts).select("value"))
-    missing = found["rows"] - found["numbers"] - odd
+    missing = result["rows"] - result["numbers"] - odd
     if odd or missing:
         effect = "count as 0" if whole else "their rows are dropped"
         lines.append(
@@ -97,11 +97,11 @@ def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -
 
 def outside(source: Any, columns: Sequence[tuple[str, tuple[Any, Any]]]) -> list[str]:
     """What :func:`numbers` finds in columns with public limits, which are exact text."""
-    found: list[str] = []
+    result: list[str] = []
     for column, limits in columns:
         low, high = (float(Fraction(end)) for end in limits)
-        found += numbers(source, column, low, high, whole=False)
-    return found
+        result += numbers(source, column, low, high, whole=False)
+    return result
 
 
 def other_words(source: Any, column: str, words: Any) -> list[str]:
@@ -112,10 +112,10 @@ def other_words(source: Any, column: str, words: Any) -> list[str]:
     read = frame.select(
         as_text(column, dtype).alias("value"), *(rule.alias(name) for name, rule in said.items())
     )
-    found = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in said)))
+    result = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in said)))
     odd, shown = commonest(read.filter(~nw.col("yes") & ~nw.col("no")).select("value"))
     return [
-        f"{column}: {found['yes']:,} rows say yes, {found['no']:,} no, {odd:,} neither (they are left out){shown}"
+        f"{column}: {result['yes']:,} rows say yes, {result['no']:,} no, {odd:,} neither (they are left out){shown}"
     ]
 
 
@@ -181,13 +181,13 @@ def check_spec(spec: Spec) -> DeskReport:
         if source.header is None and Path(source.path).suffix.lower() in _TABLES:
             source = replace(source, header=True)  # this is for the steward: an error may name the columns
         odd = [*_lost_lines(source), *_odd_types(source)]
-        found = _report(described, source, odd, new)
+        result = _report(described, source, odd, new)
     except IsotoneError as error:
         first = _first_lines(spec.source, wrong=True)
         if not first:
             raise
         return DeskReport(tuple(first), error)
-    return replace(found, findings=(*_first_lines(spec.source, wrong=False), *found.findings))
+    return replace(result, findings=(*_first_lines(spec.source, wrong=False), *result.findings))
 
 
 def check_data(described: Description, data: Any) -> DeskReport:
@@ -214,7 +214,7 @@ def _units(described: Description, source: Any) -> list[str]:
     frame = read_columns(open_source(source, {"unit": rows.unit_columns}), rows.unit_keys())
     sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()
     cut = nw.when(~nobody & (nw.col("rows") > most))
-    found = one(
+    result = one(
         sizes.select(
             nw.col("rows").sum().alias("rows"),
             (~nobody).cast(nw.Int64).sum().alias("units"),
@@ -225,14 +225,16 @@ def _units(described: Description, source: Any) -> list[str]:
         )
     )
     lines = [
-        f"{found['rows']:,} rows, {found['units']:,} different values of the unit {column!r}, {found['nobody']:,} rows without one (dropped)"
+        f"{result['rows']:,} rows, {result['units']:,} different values of the unit {column!r}, {result['nobody']:,} rows without one (dropped)"
     ]
-    if found["cut_units"]:
-        told = f"{found['cut_units']:,} units have more than {most:,} rows, the largest {found['largest']:,}"
+    if result["cut_units"]:
+        told = (
+            f"{result['cut_units']:,} units have more than {most:,} rows, the largest {result['largest']:,}"
+        )
         if most == 1 and described.combines:
             return [*lines, f"{told}: a unit's rows are combined into one record"]
         lines.append(
-            f"{told}: contributions = {most} leaves {found['left_out']:,} rows out, if all could count"
+            f"{told}: contributions = {most} leaves {result['left_out']:,} rows out, if all could count"
         )
     return lines
 
@@ -318,10 +320,10 @@ def _line_endings(file: str, source: DataFile, text: str) -> list[str]:
         lines.append(
             f"{name}: record {len(rows) - (not source.columns):,} opens a quote that is never closed: all lines after it are part of that record"
         )
-    found = [_ENDING[other] for other in others if other in plain]
-    if found:
+    result = [_ENDING[other] for other in others if other in plain]
+    if result:
         lines.append(
-            f"{name}: lines end with {_ENDING[layout.newline]}, as the header does, so {' and '.join(found)} is content. If lines were meant to "
+            f"{name}: lines end with {_ENDING[layout.newline]}, as the header does, so {' and '.join(result)} is content. If lines were meant to "
             "end with it, write the file again"
         )
     return lines if any(len(row) != width for row in rows) else lines[1:]

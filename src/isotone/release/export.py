@@ -195,10 +195,10 @@ def _unit_columns(manifest: Manifest) -> frozenset[str]:
     """The names of the columns that say whose row it is, of this release and of those it was derived from."""
     try:
         draws = [manifest, *kind_named(manifest.kind).draws(manifest)]
-        found = {draw.rows.get("unit") for draw in draws}
+        result = {draw.rows.get("unit") for draw in draws}
     except (LookupError, TypeError, ValueError, AttributeError):
         raise InputError("The manifest is not usable: verify the release first.") from None
-    return frozenset(str(name).casefold() for name in found if name)
+    return frozenset(str(name).casefold() for name in result if name)
 
 
 def _words(text: Any, columns: frozenset[str]) -> str | None:
@@ -215,14 +215,14 @@ def _words(text: Any, columns: frozenset[str]) -> str | None:
 def _described(release: Release, columns: frozenset[str]) -> tuple[ReleaseColumn, ...]:
     """The columns of release.csv. One whose name is no plain name is left out."""
     texts = release.manifest.text_columns
-    found: list[ReleaseColumn] = []
+    result: list[ReleaseColumn] = []
     for name, values in release.columns.items():
         if not _NAME.fullmatch(name) or _CODE.search(name) or name.casefold() in columns:
             continue
         whole = set(map(type, values)) <= {int}
         kind = "text" if name in texts else "integer" if whole else "number"
-        found.append(ReleaseColumn(name, kind, _MEANINGS.get(name, "An attribute of the breakdown.")))
-    return tuple(found)
+        result.append(ReleaseColumn(name, kind, _MEANINGS.get(name, "An attribute of the breakdown.")))
+    return tuple(result)
 
 
 def _date(time: str) -> str | None:

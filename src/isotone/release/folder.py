@@ -73,11 +73,11 @@ def read_file(folder: str | os.PathLike[str], name: str) -> bytes:
 
 
 def _content(handle: int, largest: int) -> bytes:
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
+    result = os.fstat(handle)
+    if not stat.S_ISREG(result.st_mode):
         raise ValueError("it is not a regular file")
     too_large = f"it is larger than {largest / _MIB:g} MiB"
-    if found.st_size > largest:
+    if result.st_size > largest:
         raise ValueError(too_large)
     with os.fdopen(handle, "rb", closefd=False) as file:
         data = file.read(largest + 1)
@@ -219,9 +219,9 @@ def _numbers(folder: str | os.PathLike[str], name: str, cells: Sequence[str]) ->
     together = ",".join(cells)
     if max(map(len, cells)) <= _SHORT and not together.encode().translate(None, _DIGITS):
         with suppress(ValueError):  # nearly never, and the cell at fault is found below
-            found = from_json(f"[{together}]")
-            if len(found) == len(cells):
-                return found
+            result = from_json(f"[{together}]")
+            if len(result) == len(cells):
+                return result
     return [_number(folder, name, cell) for cell in cells]
 
 
@@ -236,10 +236,10 @@ def _number(folder: str | os.PathLike[str], name: str, cell: str) -> int | float
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         raise ValueError("an object in it has the same key twice")
-    return found
+    return result
 
 
 def _integer(text: str) -> int:

@@ -358,10 +358,10 @@ def digest(content: bytes) -> str:
 
 
 def _digest_of(parts: Iterable[bytes]) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return "sha256:" + found.hexdigest()
+        result.update(part)
+    return "sha256:" + result.hexdigest()
 
 
 def order_to(P: Poset) -> OrderEntry:
@@ -565,5 +565,5 @@ def _argument(mechanism: Any, name: str) -> Any:
 
 def _relaxation(mechanism: PosetMechanism) -> dict[str, Any] | None:
     """What a search found for an order beyond exact reach, so that nobody has to search again."""
-    found = mechanism.sampler.described(mechanism.law_draws)
-    return None if found is None else found.plain()
+    result = mechanism.sampler.described(mechanism.law_draws)
+    return None if result is None else result.plain()

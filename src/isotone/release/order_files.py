@@ -126,11 +126,11 @@ def read_categories(path: str | Path, column: str) -> tuple[str, ...]:
 
 def read_column(path: str | Path, key: str, column: str) -> tuple[str, ...]:
     """What a CSV file says in ``column`` about each of :func:`read_categories`."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for row in _rows(Path(path), [key, column]):
-        if row[key] and found.setdefault(row[key], row[column]) != row[column]:
+        if row[key] and result.setdefault(row[key], row[column]) != row[column]:
             raise SpecError(f"{str(path)!r} says two things in {column!r} about {row[key]!r}.")
-    return tuple(found.values())
+    return tuple(result.values())
 
 
 _WHICH = (
@@ -153,10 +153,10 @@ def _rows(path: Path, columns: list[str], repair: str = "") -> list[dict[str, st
     """The cells of the named columns. ``repair`` says in an error what to do if one is missing."""
     try:
         names, rows = public_rows(path)
-        found = {column: column_of(column, names, path, repair) for column in columns}
+        result = {column: column_of(column, names, path, repair) for column in columns}
     except InputError as error:
         raise SpecError(str(error)) from None
-    return [{column: row.get(name, "") for column, name in found.items()} for row in rows]
+    return [{column: row.get(name, "") for column, name in result.items()} for row in rows]
 
 
 def _mapping(path: Path) -> dict[str, Any]:

@@ -182,18 +182,18 @@ class Place:
 
     def stored(self, charge: Charge) -> Release:
         """The release that was sealed under ``charge``, from its place or from beside it."""
-        found = self._release_in(self.folder)
-        if found is None or _hash(found) != charge.release:
+        result = self._release_in(self.folder)
+        if result is None or _hash(result) != charge.release:
             for part in self._parts():
                 waiting = self._release_in(part)
                 if waiting is not None and _hash(waiting) == charge.release:
                     self._publish_orphan(part)
-            found = self._release_in(
+            result = self._release_in(
                 self.folder
             )  # put there just now, by us or by the process that sealed it
-        if found is not None and _hash(found) == charge.release:
-            return found
-        if found is not None and found.manifest.request == self.request:
+        if result is not None and _hash(result) == charge.release:
+            return result
+        if result is not None and result.manifest.request == self.request:
             raise InputError(
                 f"The release in {str(self.folder)!r} is not the one that the ledger knows from charge {charge.number}: it "
                 "was changed, or the ledger is an older copy. Restore what is newest, or pay for a new one with --again."
@@ -220,19 +220,19 @@ class Place:
         """Remove what processes that have ended left here unsealed, and move what they sealed ``aside``, or leave it."""
         known = {charge.number: charge for charge in charges}
         for left in orphans(self.folder.parent, self._prefix, f".{_PART}"):
-            found = self._release_in(left.path)
-            if found is None:
+            result = self._release_in(left.path)
+            if result is None:
                 if not (left.path / "manifest.json").exists():  # which is written last, and before the seal
                     shutil.rmtree(left.path, ignore_errors=True)
                 continue
-            charge = known.get(found.manifest.charge)
-            if charge is None or not _same(charge, found.manifest):
+            charge = known.get(result.manifest.charge)
+            if charge is None or not _same(charge, result.manifest):
                 continue
             if not charge.finished:
                 shutil.rmtree(left.path, ignore_errors=True)
-            elif aside and charge.release == _hash(found):
+            elif aside and charge.release == _hash(result):
                 left.path.chmod(0o777 & ~_umask())
-                self._move_aside(left.path, found)
+                self._move_aside(left.path, result)
 
     def _move_aside(self, folder: Path, release: Release | None = None) -> None:
         held = release or self._release_in(folder)
@@ -260,8 +260,8 @@ def _same(charge: Charge, manifest: Manifest) -> bool:
 
 def _hash(release: Release) -> str:
     """The hash of what is there, and not of what it says about itself."""
-    found = release.manifest.hash_with(release.columns)
-    return found if found == release.manifest.content_hash else ""
+    result = release.manifest.hash_with(release.columns)
+    return result if result == release.manifest.content_hash else ""
 
 
 def _sync(folder: Path) -> None:

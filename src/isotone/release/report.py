@@ -132,9 +132,9 @@ def _ranks(
     first = sorted(range(len(sequence)), key=lambda k: -float(values[sequence[k][0]]))
     second = sorted(range(len(sequence)), key=lambda k: names[k])
     ranks: list[list[int]] = []
-    for found in (first, second):
+    for result in (first, second):
         places = [0] * len(sequence)
-        for place, k in enumerate(found):
+        for place, k in enumerate(result):
             places[k] = place
         ranks.append(places)
     return ranks[0], ranks[1]

@@ -305,12 +305,12 @@ def combine(releases: Iterable[Release], *, follows_order: bool = False) -> Rele
     Refused: one draw twice, another unit, neighbours, rules or definition of yes. Where an element is implied by others
     that one of the releases did not ask about, ``follows_order=True`` states that every record follows the order.
     """
-    found = list(releases) if isinstance(releases, Iterable) else []  # pyright: ignore[reportUnnecessaryIsInstance]
-    if len(found) < 2 or not all(isinstance(release, Questions) for release in found):  # pyright: ignore[reportUnnecessaryIsInstance]
+    result = list(releases) if isinstance(releases, Iterable) else []  # pyright: ignore[reportUnnecessaryIsInstance]
+    if len(result) < 2 or not all(isinstance(release, Questions) for release in result):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError("combine() takes two or more releases.")
-    if len({release.kind for release in found}) > 1:
+    if len({release.kind for release in result}) > 1:
         raise InputError("Releases of different kinds cannot be combined.")
-    return found[0]._reader().combine(found[1:], follows_order)  # pyright: ignore[reportPrivateUsage]
+    return result[0]._reader().combine(result[1:], follows_order)  # pyright: ignore[reportPrivateUsage]
 
 
 # A release is the published numbers, how uncertain they are, and the manifest.

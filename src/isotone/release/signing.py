@@ -155,16 +155,16 @@ def public_keys(path: str | os.PathLike[str]) -> tuple[PublicKey, ...]:
         raise InputError(f"{str(path)!r} holds no public key: it is not text.") from None
     if any("PRIVATE KEY" in line for line in lines):
         raise InputError(f"{str(path)!r} holds a private key. Give the public one, whose name ends in .pub.")
-    found = [
+    result = [
         _listed(path, number, line.strip())
         for number, line in enumerate(lines, 1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
-    if not found:
+    if not result:
         raise InputError(
             f"{str(path)!r} holds no public key. A line is 'ssh-ed25519 AAAA…' or 'NAME ssh-ed25519 AAAA…'."
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _listed(path: str | os.PathLike[str], number: int, line: str) -> PublicKey:
@@ -233,16 +233,16 @@ def _string(content: bytes) -> bytes:
 
 def _strings(blob: bytes, count: int) -> list[bytes]:
     """Exactly ``count`` strings, each with its length before it."""
-    found: list[bytes] = []
+    result: list[bytes] = []
     for _ in range(count):
         (size,) = struct.unpack(">I", blob[:4])
         if len(blob) < 4 + size:
             raise ValueError
-        found.append(blob[4 : 4 + size])
+        result.append(blob[4 : 4 + size])
         blob = blob[4 + size :]
     if blob:
         raise ValueError
-    return found
+    return result
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:

@@ -511,10 +511,10 @@ class SpecPlan:
 
     def write_found(self, path: str | os.PathLike[str]) -> None:
         """Write what was found for an order out of reach in a JSON file, which ``relaxation`` in ``[order]`` can name."""
-        found = getattr(self.view, "relaxation", None)
-        if found is None:
+        result = getattr(self.view, "relaxation", None)
+        if result is None:
             raise InputError("Nothing was searched for: the order is within exact reach, or has two levels.")
-        write_file(Path(path), json.dumps(found.plain(), ensure_ascii=False) + "\n")
+        write_file(Path(path), json.dumps(result.plain(), ensure_ascii=False) + "\n")
 
     def _parts(self) -> list[Any]:
         return [part for part in (self.before, self.view, self.note) if part]
@@ -541,9 +541,9 @@ def plan_of(
     made = described.planned(guarantee, guess, progress)
     head = {"guarantee": str(guarantee), "spec": spec, "kind": described.kind_name, "text": str(made)}
     view = made if made.rows[0].columns else None
-    found = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made))
+    result = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made))
     if rows_per_unit is None:
-        return found
+        return result
     rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.whose.most
     combined = described.combines and most == 1
     share = 1.0 if combined else min(most / rows, 1.0)
@@ -557,7 +557,7 @@ def plan_of(
         )
     else:
         note += "none is left out."
-    return replace(found, values={**found.values, "rows_per_unit": rows, "share_of_rows": share}, note=note)
+    return replace(result, values={**result.values, "rows_per_unit": rows, "share_of_rows": share}, note=note)
 
 
 # ---------------------------------------------------------------------------- reading one
@@ -615,22 +615,22 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
             f"  the spec: a spec has exactly one of {', '.join(others)} and {last}; [series] stands beside [order]"
         )
     try:
-        found = spec_form(*asked).model_validate({**entries, "folder": folder})
+        result = spec_form(*asked).model_validate({**entries, "folder": folder})
     except ValidationError as error:
         problems += _explain(error)
     else:
         if not problems:
-            return found
+            return result
     raise SpecError("\n".join([f"The spec {name!r} cannot be used:", *problems]))
 
 
 def _at(text: str, problem: str) -> str:
     """A problem of TOML with its line and an arrow, and what it often means."""
-    found = re.search(r"\(at line (\d+), column (\d+)\)$", problem)
+    result = re.search(r"\(at line (\d+), column (\d+)\)$", problem)
     lines = text.splitlines()
-    if found is None or not 0 < int(found[1]) <= len(lines):
+    if result is None or not 0 < int(result[1]) <= len(lines):
         return f"{problem}."
-    number, column, line = int(found[1]), int(found[2]), lines[int(found[1]) - 1]
+    number, column, line = int(result[1]), int(result[2]), lines[int(result[1]) - 1]
     if "connection" in line:  # which may hold a password
         return f"{problem}."
     arrow = f"\n  line {number}: {line}\n  {' ' * (len(f'line {number}: ') + column - 1)}^"
@@ -643,7 +643,7 @@ def _at(text: str, problem: str) -> str:
         hint = '\nThis name stands twice in its section. An element with two parents is written name = ["one", "other"].'
     elif line.count('"') % 2:
         hint = "\nA quote that opens a text is missing its end."
-    return f"{problem.removesuffix(found[0]).strip()}.{arrow}{hint}"
+    return f"{problem.removesuffix(result[0]).strip()}.{arrow}{hint}"
 
 
 def _explain(error: ValidationError) -> list[str]:

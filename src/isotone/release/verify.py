@@ -48,8 +48,8 @@ def paid_charge(
     extract = read_extract(content)
     if not has_file(folder, name + ".sig"):
         return extract, ""
-    found = signing.signer(content, read_text(folder, name + ".sig"))
-    known = next((key for key in keys or () if key.raw == found.raw), None)
+    result = signing.signer(content, read_text(folder, name + ".sig"))
+    known = next((key for key in keys or () if key.raw == result.raw), None)
     return extract, "" if known is None else str(known)
 
 
@@ -269,11 +269,11 @@ def _signature(
     """Whether a key that the reader named signed the release. Any other signature proves nothing."""
     if not has_file(folder, signing.SIGNATURE):
         return Check("signature", keys is None, "the release is not signed", checked=False)
-    found = signing.signer(release.sealed_bytes(), read_text(folder, signing.SIGNATURE))
-    known = next((key for key in keys or () if key.raw == found.raw), None)
+    result = signing.signer(release.sealed_bytes(), read_text(folder, signing.SIGNATURE))
+    known = next((key for key in keys or () if key.raw == result.raw), None)
     if known is None:
         return Check(
-            "signature", keys is None, f"signed by an unknown key, {found.fingerprint}", checked=False
+            "signature", keys is None, f"signed by an unknown key, {result.fingerprint}", checked=False
         )
     return Check("signature", True, f"signed by {known}")
 
@@ -288,10 +288,10 @@ def _ledger(
         return Check("ledger", True, "no ledger was given", checked=False)
     words, witnesses = list[str](), list[str]()
     for draw in kind_named(release.kind).draws(release.manifest):
-        found, witness = paid_charge(ledger, draw.dataset, draw.charge, keys)
+        result, witness = paid_charge(ledger, draw.dataset, draw.charge, keys)
         guarantee = guarantee_from(draw.guarantee)
-        faults = charge_faults(found, draw.charge, draw.dataset, guarantee, draw.content_hash or "")
-        faults = faults or kind_named(release.kind).paid_faults(release, found)
+        faults = charge_faults(result, draw.charge, draw.dataset, guarantee, draw.content_hash or "")
+        faults = faults or kind_named(release.kind).paid_faults(release, result)
         if faults:
             return Check("ledger", False, "; ".join(faults))
         words.append(f"charge {draw.charge} paid for these values")

@@ -92,18 +92,18 @@ class WavePlan:
         from rich.text import Text
 
         level = f"{100 * self.confidence:g} %"
-        found = Table(title=self.title, title_justify="left")
+        result = Table(title=self.title, title_justify="left")
         for heading in ("element", "sd of a count", "a count within", "a change within"):
-            found.add_column(heading, justify="left" if heading == "element" else "right")
+            result.add_column(heading, justify="left" if heading == "element" else "right")
         for row in self.plain()["elements"]:
             numbers = f"{row['sd']:,.4g}", f"± {row['count']:,.0f}", f"± {row['change']:,.0f}"
-            found.add_row(Text(row["element"]), *numbers)
-        found.caption = (
+            result.add_row(Text(row["element"]), *numbers)
+        result.caption = (
             f"{type(self.mechanism).__name__}. All changes from one wave to another stay within ± {self.all_changes:,.0f} at "
             f"once. Each ±: {level} of the time."
         )
-        found.caption_justify = "left"
-        return found
+        result.caption_justify = "left"
+        return result
 
     def __str__(self) -> str:
         from io import StringIO

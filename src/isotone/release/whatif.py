@@ -48,32 +48,32 @@ def variants(
 ) -> list[tuple[str, Spec | Variant]]:
     """The spec with each ε, each ``max_size``, and with relations ``(lower, upper)`` more or fewer, each with a name."""
     one = Variant(spec.description, spec.guarantee)
-    found: list[tuple[str, Spec | Variant]] = [("as it is", spec)]
+    result: list[tuple[str, Spec | Variant]] = [("as it is", spec)]
     made: list[tuple[str, Variant]] = [("as it is", one)]
     if add or drop or max_size:
         spec.poset  # noqa: B018 (what has no order is refused)
     if add or drop:
         made += [_related(one, pair, True) for pair in add] + [_related(one, pair, False) for pair in drop]
-        found += made[1:]
+        result += made[1:]
     if max_size:
         sizes = [(size, whole_number(size, "max_size")) for size in max_size]
         made = [
             (f"max_size {size}", replace(one, description=one.description.changed(max_size=k)))
             for size, k in sizes
         ]
-        found = [*made]
+        result = [*made]
     if epsilon:
         if spec.privacy.rho is not None:
             raise SpecError("This spec spends rho: change it there to compare others.")
         before = {name: "" if name == "as it is" else f"{name}, " for name, _ in made}
-        found = [
+        result = [
             (f"{before[name]}ε = {e}", replace(variant, guarantee=_with_epsilon(spec.guarantee, e)))
             for name, variant in made
             for e in epsilon
         ]
-    if len(found) > _MOST:
-        raise InputError(f"These are {len(found)} plans. At most {_MOST} are compared.")
-    return found
+    if len(result) > _MOST:
+        raise InputError(f"These are {len(result)} plans. At most {_MOST} are compared.")
+    return result
 
 
 def _with_epsilon(guarantee: Guarantee, epsilon: Any) -> Guarantee:
@@ -267,9 +267,9 @@ def _counts(spec: Spec | Variant, progress: Progress) -> CountPlan:
 def percent(text: str) -> Any:
     """A share as text, such as ``3%``, ``3 %`` or ``0.03``."""
     number = text.strip()
-    found = exact(number[:-1].strip(), "share") / 100 if number.endswith("%") else exact(number, "share")
-    if not 0 < found < 1:
+    result = exact(number[:-1].strip(), "share") / 100 if number.endswith("%") else exact(number, "share")
+    if not 0 < result < 1:
         raise InputError(
             f"A share is a percentage such as 3% or a number such as 0.03, not {text.strip()!r}."
         )
-    return found
+    return result

@@ -82,8 +82,8 @@ class FrozenScores:
         if self.estimator is None:
             return numbers_of(only_column(X, "X"), public=True)
         method = next(name for name in _METHODS if hasattr(self.estimator, name))
-        found = np.asarray(getattr(self.estimator, method)(X), dtype=np.float64)
-        return found[:, 1] if method == "predict_proba" else found.reshape(-1)
+        result = np.asarray(getattr(self.estimator, method)(X), dtype=np.float64)
+        return result[:, 1] if method == "predict_proba" else result.reshape(-1)
 
     def of_private(self, X: Any) -> Floats:
         """The same for private rows, each alone. One that cannot be scored is missing."""
@@ -96,8 +96,8 @@ class FrozenScores:
 
     def _alone(self, rows: _Rows, row: Sequence[Any]) -> float:
         try:
-            found = self.of(rows.given(row))
-            return float(found[0]) if found.shape == (1,) else math.nan
+            result = self.of(rows.given(row))
+            return float(result[0]) if result.shape == (1,) else math.nan
         except KeyboardInterrupt:
             raise
         except BaseException:  # a row that the classifier refuses: which one, and why, is private
@@ -173,10 +173,10 @@ def _plain(value: Any) -> Any:
 
 def two_classes(estimator: Any, classes: Any) -> tuple[Any, Any]:
     """The two public classes, the positive one last, as given, those of the classifier, or 0 and 1."""
-    found = getattr(estimator, "classes_", (0, 1)) if classes is None else classes
-    pair = list(found) if isinstance(found, (Sequence, np.ndarray)) and not isinstance(found, str) else []
+    result = getattr(estimator, "classes_", (0, 1)) if classes is None else classes
+    pair = list(result) if isinstance(result, (Sequence, np.ndarray)) and not isinstance(result, str) else []
     if len(pair) != 2 or text_of(pair[0]) is None or text_of(pair[0]) == text_of(pair[1]):
-        raise InputError(f"Calibration is for two classes, the negative one first, not {shown(found)}.")
+        raise InputError(f"Calibration is for two classes, the negative one first, not {shown(result)}.")
     return pair[0], pair[1]
 
 
@@ -188,7 +188,7 @@ def outcomes(y: Any, classes: tuple[Any, Any]) -> Floats:
         low, high = (float(name) for name in classes)
         return np.where(numbers == high, 1.0, np.where(numbers == low, 0.0, np.nan))
     low, high = (text_of(name) for name in classes)
-    found = {low: 0.0, high: 1.0}
+    result = {low: 0.0, high: 1.0}
     return np.array(
-        [np.nan if text is None else found.get(text, np.nan) for text in texts(column)], np.float64
+        [np.nan if text is None else result.get(text, np.nan) for text in texts(column)], np.float64
     )

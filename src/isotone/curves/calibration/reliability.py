@@ -68,10 +68,10 @@ class Reliability:
         ax.set_xlabel("score")
         ax.set_ylabel("share of the positive class")
         ax.set_ylim(0, 1)
-        found = self.error
-        if found is not None:
+        result = self.error
+        if result is not None:
             ax.plot([0, 1], [0, 1], color="gray", linewidth=1, linestyle="dashed")
-            words = f"calibration error {found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+            words = f"calibration error {result.value:.3f} ({result.low:.3f} to {result.high:.3f})"
             ax.set_title(words, fontsize=10)
         ax.legend(fontsize=8)
         return ax

@@ -168,10 +168,12 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
 def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:
     """The rows of some columns of numbers, NaN where there is none."""
     frame = open_source(data, {"number": numbers})
-    found = collect(
+    result = collect(
         read_columns(frame, {f"isotone_{i}": ColumnRule(as_real, name) for i, name in enumerate(numbers)})
     )
-    columns = [[math.nan if value is None else float(value) for value in column] for column in found.values()]
+    columns = [
+        [math.nan if value is None else float(value) for value in column] for column in result.values()
+    ]
     return list(zip(*columns, strict=True))
 
 
@@ -189,8 +191,8 @@ def bounded_rows(
     rows = read_columns(frame, {**columns, **of_units.unit_keys()})
     rows = rows.filter(*(~nw.col(name).is_null() for name in columns))
     names = list(columns)
-    found = collect(of_units.bounded(rows, names, None).select(*names))
-    return sorted(zip(*(found[name] for name in names), strict=True))  # engines return rows in any order
+    result = collect(of_units.bounded(rows, names, None).select(*names))
+    return sorted(zip(*(result[name] for name in names), strict=True))  # engines return rows in any order
 
 
 # OpenDP's measure and privacy map for a guarantee.

@@ -372,8 +372,8 @@ def _claim(path: Path, place: int, *, wait: bool) -> _LockFile:
 
 def _open(path: Path) -> _LockFile:
     try:
-        found = path.stat()
-        known = _files.get((found.st_dev, found.st_ino))
+        result = path.stat()
+        known = _files.get((result.st_dev, result.st_ino))
         if known is not None:
             return known
     except FileNotFoundError:
@@ -618,8 +618,8 @@ class SqliteStore:
             ) from error
 
     def _check_format(self, connection: sqlite3.Connection) -> None:
-        (found,) = connection.execute("PRAGMA application_id").fetchone()
-        if found != _APPLICATION_ID:
+        (result,) = connection.execute("PRAGMA application_id").fetchone()
+        if result != _APPLICATION_ID:
             raise LedgerError(f"The file {self.path} is not an isotone ledger. Give another path.")
         (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         if verdict != "ok":

@@ -295,9 +295,9 @@ class TwoLevels:
         past.reach_back(sweeps)
         while True:
             low, high = self._bounds(past)
-            found = self._read(low, high)
-            if found is not None:
-                return found, past.sweeps
+            result = self._read(low, high)
+            if result is not None:
+                return result, past.sweeps
             width = max(up - down for down, up in zip(low, high, strict=True))
             if width < max(1 << past.digits // 2, 8 * past.sweeps):  # as close as rounding lets them come
                 past.refine()

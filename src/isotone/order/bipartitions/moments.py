@@ -288,7 +288,7 @@ def _across(first: _StepMeans, second: _StepMeans, chance: Floats, c: Floats, *,
 def _joined(first: _StepMeans, second: _StepMeans, chance: Floats, *, stacked: bool) -> _StepMeans:
     """The means of the places in both parts together."""
     size, split = sum(chance.shape) - 1, len(first.elements)
-    found = [np.zeros((size, split + len(second.elements))) for _ in "rs"]
+    result = [np.zeros((size, split + len(second.elements))) for _ in "rs"]
     n = len(first.r) - 1
     few = (
         chance if len(second.r) <= len(first.r) else chance.T
@@ -296,11 +296,13 @@ def _joined(first: _StepMeans, second: _StepMeans, chance: Floats, *, stacked: b
     for step in range(few.shape[1]):
         rows = slice(step, step + few.shape[0])
         own = few[:, step, None]
-        for sums, one, other, side in zip(found, (first.r, first.s), (second.r, second.s), "rs", strict=True):
+        for sums, one, other, side in zip(
+            result, (first.r, first.s), (second.r, second.s), "rs", strict=True
+        ):
             left, right = (one, other[step]) if few is chance else (one[step], other)
             if stacked:
                 k = np.arange(n + 1) if few is chance else np.array([step])
                 right = right + (k if side == "r" else n - k)[:, None]
             sums[rows, :split] += own * left
             sums[rows, split:] += own * right
-    return _StepMeans(np.concatenate((first.elements, second.elements)), found[0], found[1])
+    return _StepMeans(np.concatenate((first.elements, second.elements)), result[0], result[1])

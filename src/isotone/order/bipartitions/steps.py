@@ -96,8 +96,8 @@ def shift(number: Int64) -> Int64:
 
 def logarithms(numbers: Numbers) -> NDArray[np.float64]:
     """The logarithms of several numbers to base 2."""
-    found: NDArray[np.float64] = np.log2((numbers & _MANTISSA).astype(np.float64))
-    return found + (numbers >> 36).astype(np.float64)
+    result: NDArray[np.float64] = np.log2((numbers & _MANTISSA).astype(np.float64))
+    return result + (numbers >> 36).astype(np.float64)
 
 
 ONE = (-30 << 36) | _LEAST

@@ -360,13 +360,13 @@ def choose_split(
     r = below(words, cursor, mantissa(number)) << shift(number)
     r |= bits(words, cursor, shift(number))
     low, high = first[blocks[b, 3] + a], first[blocks[b, 3] + a + 1]
-    found = locate(weight, low, high, r)
-    if found == high:
+    result = locate(weight, low, high, r)
+    if result == high:
         return -1
-    r -= weight[found - 1] if found > low else 0
-    chosen = np.int64(state[found])
+    r -= weight[result - 1] if result > low else 0
+    chosen = np.int64(state[result])
     if (
-        r == weight[found] - (weight[found - 1] if found > low else 0) - 1
+        r == weight[result] - (weight[result - 1] if result > low else 0) - 1
     ):  # the last unit may be partly excess
         rounded = split_weight(tree, blocks, b, module, numbers, g, chosen)
         gap = exponent(number) - shift(number) - exponent(rounded)
@@ -495,12 +495,24 @@ def walks(
     n = orders.shape[1]
     assigned = np.empty((arrays[0].shape[0], 3), np.int64)
     places, spare, ends = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(64, np.int64)
-    filled, found, flags = 0, np.empty(n, np.int32), np.zeros(n, np.int8)
+    filled, result, flags = 0, np.empty(n, np.int32), np.zeros(n, np.int8)
     starts, partners = partners_of(dropped, n)
     put = np.empty(n if dropped.shape[0] > 0 else 0, np.int32)
     while filled < sizes.size:
         a = _walk(
-            arrays, words, cursor, answers, assigned, places, spare, ends, flags, starts, partners, put, found
+            arrays,
+            words,
+            cursor,
+            answers,
+            assigned,
+            places,
+            spare,
+            ends,
+            flags,
+            starts,
+            partners,
+            put,
+            result,
         )
         if cursor[STATUS] != 0:
             rewind(cursor)
@@ -508,7 +520,7 @@ def walks(
         if a >= 0:
             begun[filled] = cursor[START]
             for k in range(n):  # to assign one array to another takes seconds to compile
-                orders[filled, k] = found[k]
+                orders[filled, k] = result[k]
             sizes[filled] = a
             filled += 1
         settle_walk(cursor)

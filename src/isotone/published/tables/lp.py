@@ -120,7 +120,7 @@ def full_program(
         [sparse.kron(ratio * steps - shifted, identity), sparse.kron(ratio * shifted - steps, identity)]
     )
     equal = sparse.vstack([sparse.kron(identity, np.ones((1, n))), sparse.kron(z[None, :], identity)])
-    found = linprog(
+    result = linprog(
         cost.ravel(),
         A_ub=privacy if n > 1 else None,
         b_ub=np.zeros(2 * (n - 1) * n) if n > 1 else None,
@@ -129,9 +129,9 @@ def full_program(
         method="highs-ds" if solver == "simplex" else "highs-ipm",
         options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
     )
-    if found.x is None:
-        raise IsotoneError(f"The linear program could not be solved: {found.message}")
-    return found.x.reshape(n, n)
+    if result.x is None:
+        raise IsotoneError(f"The linear program could not be solved: {result.message}")
+    return result.x.reshape(n, n)
 
 
 def _closed_form(
@@ -460,13 +460,13 @@ class Polytope:
                 f"Enumerating vertices means {math.comb(len(rows), tight)} linear systems: too many. This is for "
                 "very small tables, to see what the polytopes look like."
             )
-        found: dict[tuple[Fraction, ...], None] = {}
+        result: dict[tuple[Fraction, ...], None] = {}
         base = _reduced([[*row, side] for row, side in zip(self.equalities, self.sides, strict=True)])
         for chosen in itertools.combinations(rows, tight):
             x = _solved(base, chosen)
             if x is not None and all(_dot(row, x) <= 0 for row in rows):
-                found[x] = None
-        return list(found)
+                result[x] = None
+        return list(result)
 
 
 def unfixed_polytope(n: int, ratio: Fraction) -> Polytope:
@@ -506,13 +506,13 @@ def fixed_representation(z: Sequence[Fraction], ratio: Fraction) -> Polytope:
 
 
 def _exact_scales(n: int, ratio: Fraction) -> list[Row]:
-    found: list[Row] = []
+    result: list[Row] = []
     for pattern in patterns(n):
         values = [Fraction(1)]
         for p in pattern:
             values.append(values[-1] / ratio if p > 0 else values[-1] * ratio)
-        found.append([v / sum(values) for v in values])
-    return found
+        result.append([v / sum(values) for v in values])
+    return result
 
 
 def _row_sums(n: int) -> list[Row]:

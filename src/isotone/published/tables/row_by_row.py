@@ -91,8 +91,8 @@ class Rule:
         with warnings.catch_warnings():  # of a covariance that nobody asks for
             warnings.simplefilter("ignore", OptimizeWarning)
             start = (0.1, 0.5, 2.0)
-            found, _ = curve_fit(model, np.asarray(epsilons), np.asarray(shares), start, bounds=bounds)
-        return cls(*(float(value) for value in found))
+            result, _ = curve_fit(model, np.asarray(epsilons), np.asarray(shares), start, bounds=bounds)
+        return cls(*(float(value) for value in result))
 
 
 PUBLISHED = Rule(0.106, 0.533, 2.87)
@@ -183,8 +183,8 @@ def even_split_table(
     assert first.noisy_cumulative is not None  # the cumulative privatiser always has it
     precision = noise_precision(float(total * part))
     cumulative = first.noisy_cumulative.view(np.ndarray)
-    found = estimate_histogram(Views.of(cumulative, noisy, precision, float(total - total * part)))
-    return Simulated.wrap(assign(noisy, cuts_of(found.histogram, len(table)), draws.words(len(table))))
+    result = estimate_histogram(Views.of(cumulative, noisy, precision, float(total - total * part)))
+    return Simulated.wrap(assign(noisy, cuts_of(result.histogram, len(table)), draws.words(len(table))))
 
 
 def _measured(

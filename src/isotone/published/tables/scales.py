@@ -142,7 +142,7 @@ def decompose(
     if bool(np.any(np.abs(steps) > 1 + tolerance / epsilon)):
         raise InputError(f"The column is not private at epsilon {epsilon:g}: no scales add up to it.")
     tight = np.where(np.abs(steps) >= 1 - tolerance / epsilon, np.sign(steps), 0).astype(np.int64)
-    found: list[tuple[float, Pattern]] = []
+    result: list[tuple[float, Pattern]] = []
     while True:
         pattern = np.where(tight != 0, tight, np.where(np.diff(rest) > 0, 1, -1))
         unit = scale(pattern, epsilon)
@@ -153,11 +153,11 @@ def decompose(
         step = int(np.argmin(allowed)) if len(allowed) else 0
         whole = float(np.min(rest / unit))
         if len(allowed) == 0 or allowed[step] >= whole:
-            found.append((whole, tuple(int(p) for p in pattern)))
-            return found
+            result.append((whole, tuple(int(p) for p in pattern)))
+            return result
         taken = max(float(allowed[step]), 0.0)
         if taken > 0:
-            found.append((taken, tuple(int(p) for p in pattern)))
+            result.append((taken, tuple(int(p) for p in pattern)))
         rest = np.maximum(rest - taken * unit, np.finfo(np.float64).tiny)
         tight[step] = -pattern[step]
 
@@ -576,15 +576,15 @@ def best_ratio(
         _walk(gain, z, powers, 1, right, up)
         _walk(gain, z, powers, -1, left, down)
         row = _best_row(gain, z, powers, right, left)
-        found = np.empty(n - 1, np.bool_)
+        result = np.empty(n - 1, np.bool_)
         for i in range(
             n - 1
         ):  # up says that the walk to the right rises into row i+1; down likewise leftwards
-            found[i] = up[i] if i >= row else not down[i + 1]
-        ratio = _ratio(cost, z, powers, found)
+            result[i] = up[i] if i >= row else not down[i + 1]
+        ratio = _ratio(cost, z, powers, result)
         if not ratio < best:
             break
-        best, rises, trial = ratio, found, ratio
+        best, rises, trial = ratio, result, ratio
     return best, rises
 
 

@@ -60,8 +60,8 @@ def _rows(
     source: RecordSource, P: Poset, rules: RecordRules, groups: Groups | None, stated: int | None
 ) -> list[str]:
     """How many rows there are, and whether that is the public number."""
-    _, found = count_records(source, source.open(P, rules, groups), P, rules, groups)
-    number = int(found.sum())
+    _, result = count_records(source, source.open(P, rules, groups), P, rules, groups)
+    number = int(result.sum())
     lines = [f"{number:,} records, a row each"]
     if stated is not None and stated != number:
         lines.append(f"  records = {stated:,} is another number; the catch-all takes the difference")
@@ -79,9 +79,9 @@ def _broken(source: RecordSource, P: Poset, rules: RecordRules, groups: Groups |
     records = read_records(source, source.open(P, rules, groups), P, rules, groups)
     pairs = P.cover_pairs.tolist()
     breaks = [(nw.col(f"isotone_{w}") & ~nw.col(f"isotone_{x}")).cast(nw.Int64).sum() for w, x in pairs]
-    found = one(records.select(*(sums.alias(f"n{i}") for i, sums in enumerate(breaks))))
+    result = one(records.select(*(sums.alias(f"n{i}") for i, sums in enumerate(breaks))))
     often = sorted(
-        ((found[f"n{i}"], P.elements[w], P.elements[x]) for i, (w, x) in enumerate(pairs)),
+        ((result[f"n{i}"], P.elements[w], P.elements[x]) for i, (w, x) in enumerate(pairs)),
         key=lambda b: -b[0],
     )
     shown = [
@@ -101,9 +101,9 @@ def _conflicts(source: RecordSource, P: Poset, rules: RecordRules, groups: Group
     records = repaired(records, P.forget_choices(), rules)
     many, none = broken(P, [f"isotone_{i}" for i in range(len(P))])
     kinds = [any_of(said) if said else nw.lit(False) for said in (many, none)]
-    found = one(records.select(*(said.cast(nw.Int64).sum().alias(f"n{i}") for i, said in enumerate(kinds))))
+    result = one(records.select(*(said.cast(nw.Int64).sum().alias(f"n{i}") for i, said in enumerate(kinds))))
     return [
-        f"{found['n0'] or 0:,} records have several options where one is allowed, {found['n1'] or 0:,} lack an "
+        f"{result['n0'] or 0:,} records have several options where one is allowed, {result['n1'] or 0:,} lack an "
         "option of a partition"
     ]
 

@@ -194,7 +194,7 @@ def _flat(tables: Sequence[Floats]) -> Floats:
 
 def _labels(breakdown: Breakdown, margin: Margin, sizes: Sequence[int]) -> dict[str, NDArray[Any]]:
     """The value of each attribute in each cell of a margin, empty where it is not broken down by it."""
-    found: dict[str, NDArray[Any]] = {}
+    result: dict[str, NDArray[Any]] = {}
     for axis, (attribute, level) in enumerate(zip(breakdown.attributes, margin, strict=True)):
         place = np.arange(sizes[axis])
         along = [1] * axis + [-1] + [1] * (len(sizes) - axis - 1)
@@ -204,5 +204,5 @@ def _labels(breakdown: Breakdown, margin: Margin, sizes: Sequence[int]) -> dict[
             else:
                 names = np.array(attribute.values[k - 1], dtype=object)[place]
                 place = np.array(attribute.parents[k - 2], np.int64)[place] if k > 1 else place
-            found[attribute.names[k - 1]] = np.broadcast_to(names.reshape(along), sizes).ravel()
-    return found
+            result[attribute.names[k - 1]] = np.broadcast_to(names.reshape(along), sizes).ravel()
+    return result

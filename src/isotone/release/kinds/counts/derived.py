@@ -109,13 +109,13 @@ def has_margins(manifest: Manifest) -> bool:
 def origins(manifest: Manifest) -> list[tuple[CountManifest, list[Any]]]:
     """The releases that a derived one was computed from, each as its manifest and its values."""
     derived = manifest.get("derived")
-    found: list[tuple[CountManifest, list[Any]]] = []
+    result: list[tuple[CountManifest, list[Any]]] = []
     for part in derived["of"] if derived else []:
         origin = Manifest.from_plain(part["manifest"])
         if not isinstance(origin, CountManifest):
             raise InputError("the manifest derives counts from a release of another kind")
-        found.append((origin, part["values"]))
-    return found
+        result.append((origin, part["values"]))
+    return result
 
 
 def measured(
@@ -137,12 +137,12 @@ def measured(
     parts = measured_parts(origins(manifest), stream, draws, together=together)
     how = derived["how"]
     if how == "combined":
-        union = union_order([found[0].P for found in parts])
-        return [combined(found, union) for found in zip(*parts, strict=True)]
+        union = union_order([result[0].P for result in parts])
+        return [combined(result, union) for result in zip(*parts, strict=True)]
     if how == "given":
         numbers = derived["records"]
         numbers = numbers if isinstance(numbers, list) else [numbers]
-        return [given_records(found, number) for found, number in zip(parts[0], numbers, strict=True)]
+        return [given_records(result, number) for result, number in zip(parts[0], numbers, strict=True)]
     if how == "consistent":
         return parts[0]
     raise InputError(f"the manifest derives counts in an unknown way, {str(how)[:40]!r}")
@@ -156,13 +156,13 @@ def measured_parts(
     together: bool = False,
 ) -> list[list[Measured]]:
     """The counts of several releases, with laws that are independent of each other."""
-    found, before = list[list[Measured]](), 0
+    result, before = list[list[Measured]](), 0
     for part, own in parts:
         # the first draw keeps the stream, of which a release of a slow order knows the draws
         name = stream if before == 0 else f"{stream}.{before}"
-        found.append(measured(part, own, name, draws, together=together))
+        result.append(measured(part, own, name, draws, together=together))
         before += _draws_in(part)
-    return found
+    return result
 
 
 def _draws_in(manifest: Manifest) -> int:
@@ -282,10 +282,10 @@ def given(release: Release, records: Any, after_rules: bool) -> Release:
 def _slope_error(manifest: Manifest) -> float:
     """The largest standard error of a covariance with the number of records, relative to it, or 0 if all are exact."""
     mechanism: Any = mechanism_of(manifest)
-    found = mechanism.total_covariance()
-    if not found.standard_error.size:
+    result = mechanism.total_covariance()
+    if not result.standard_error.size:
         return 0.0
-    return round(float(np.max(found.standard_error / np.maximum(np.abs(found.variance), 1e-12))), 6)
+    return round(float(np.max(result.standard_error / np.maximum(np.abs(result.variance), 1e-12))), 6)
 
 
 def require_all_counted(manifest: Manifest) -> None:
@@ -350,15 +350,15 @@ def derived_release(manifest: Manifest, derived: dict[str, Any]) -> Release:
     assert isinstance(manifest, CountManifest)
     how = derived["how"]
     made = replace(manifest, derived=derived, law=None, content_hash=None, files=None)
-    found = measured(made, ())
-    columns = _columns(made, found, derived)
+    result = measured(made, ())
+    columns = _columns(made, result, derived)
     if how == "consistent":
         made = replace(made, consistent=True)
     if how == "given":
         made = replace(made, total=None, total_sd=None)
-    if how == "combined" and found[0].has_total:
-        totals = [round(float(one.values[-1]), 4) for one in found]
-        sd = round(float(np.sqrt(found[0].variance[-1])), 4)
+    if how == "combined" and result[0].has_total:
+        totals = [round(float(one.values[-1]), 4) for one in result]
+        sd = round(float(np.sqrt(result[0].variance[-1])), 4)
         made = replace(made, total=totals if groups_of(made) else totals[0], total_sd=sd)
     return seal(columns, made)
 
@@ -530,7 +530,7 @@ def _described(manifests: Sequence[Manifest], P: Poset) -> dict[str, Any]:
 def _covariance_error(releases: Sequence[Release]) -> float:
     """How well the covariances are known that the weights come from, 0 if none was needed or all are exact."""
     parts = measured_parts([(release.manifest, release.columns["value"]) for release in releases])
-    if common_scale([found[0] for found in parts]) is not None:
+    if common_scale([result[0] for result in parts]) is not None:
         return 0.0
     draws = [draw for release in releases for draw in draws_of(release.manifest)]
     return round(max(mechanism_of(draw).covariance_error() for draw in draws), 6)
@@ -564,11 +564,11 @@ _DEFINITION = ("unit", "contributions", "on_violation", "on_conflict", "max_size
 def _definition(manifest: Manifest) -> dict[str, Any]:
     """What decides about which records are counted."""
     said = manifest["description"]
-    found = {**said["unit"], **said["answers"], "max_size": said["max_size"], "unit": said["unit"]["column"]}
-    found["contributions"] = found["contributions"] or 1
+    result = {**said["unit"], **said["answers"], "max_size": said["max_size"], "unit": said["unit"]["column"]}
+    result["contributions"] = result["contributions"] or 1
     if not said["order"].get("choices"):
-        found["on_conflict"] = None
-    return found
+        result["on_conflict"] = None
+    return result
 
 
 def require_same_definition(first: Manifest, second: Manifest) -> None:
@@ -644,12 +644,12 @@ def require_same_records(
 
 def _guarantees(manifests: Sequence[Manifest]) -> dict[str, Guarantee]:
     """What all draws guarantee together, for each data set by its name."""
-    found: dict[str, Guarantee] = {}
+    result: dict[str, Guarantee] = {}
     for manifest in manifests:
         for draw in draws_of(manifest):
             guarantee = guarantee_from(draw.guarantee)
-            found[draw.dataset] = found[draw.dataset] + guarantee if draw.dataset in found else guarantee
-    return found
+            result[draw.dataset] = result[draw.dataset] + guarantee if draw.dataset in result else guarantee
+    return result
 
 
 def _side_by_side(first: Guarantee, second: Guarantee) -> Guarantee:

@@ -245,7 +245,7 @@ def _by(given: Any) -> FrozenMapping:
         }
     if not isinstance(given, Mapping):
         raise InputError(f"by must map each column to the public list of its values, and is {shown(given)}.")
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, held in cast("Mapping[Any, Any]", given).items():
         column = column_name(name, "by")
         require_writable([column], "by")
@@ -254,16 +254,16 @@ def _by(given: Any) -> FrozenMapping:
         if isinstance(held, Mapping):
             values = public_names(list(cast("Mapping[Any, Any]", held)), f"by[{column!r}]")
             parents = public_names(list(cast("Mapping[Any, Any]", held).values()), f"by[{column!r}]")
-            found[column] = FrozenMapping(dict(zip(values, parents, strict=True)))
+            result[column] = FrozenMapping(dict(zip(values, parents, strict=True)))
         else:
-            found[column] = values = public_names(() if held is None else held, f"by[{column!r}]")
+            result[column] = values = public_names(() if held is None else held, f"by[{column!r}]")
         if not public_texts(values, f"by[{column!r}]"):
             raise InputError(
                 f"by[{column!r}] must be a public list of distinct values with at least one entry."
             )
-    if not found:
+    if not result:
         raise InputError("by is empty: name a column, with the public list of its values.")
-    return FrozenMapping(found)
+    return FrozenMapping(result)
 
 
 def _pairs(given: Any) -> Any:
@@ -437,9 +437,9 @@ class Counts(Description):
                 raise InputError(
                     "A breakdown has no total=True: add an element above all others to the order, and count all records there."
                 )
-            found = self.breakdown
-            importance_of(found, self._weights)
-            object.__setattr__(self, "margins", tuple(found.names(margin) for margin in found.margins))
+            result = self.breakdown
+            importance_of(result, self._weights)
+            object.__setattr__(self, "margins", tuple(result.names(margin) for margin in result.margins))
         _ = self.rules, self.setting
         if self.root is not None or isinstance(self.method, FixedRootMechanism):
             self.require_every_place(self.whose.neighbours)
@@ -496,9 +496,9 @@ class Counts(Description):
             return None
         if not self.is_breakdown:
             return Groups(tuple(self.by.items()))
-        found = self.breakdown
-        lists = tuple((a.column, a.finest) for a in found.attributes)
-        return Groups(lists, "other" if found.unlisted == "other" else "drop")
+        result = self.breakdown
+        lists = tuple((a.column, a.finest) for a in result.attributes)
+        return Groups(lists, "other" if result.unlisted == "other" else "drop")
 
     @property
     def group_names(self) -> tuple[str, ...] | None:
@@ -574,8 +574,10 @@ class Counts(Description):
 
     def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
         """The noise may guarantee more than was asked for. Only that is charged."""
-        found: Guarantee = mechanism.guarantee
-        return replace(found, unit=guarantee.unit) if found.neighbours == guarantee.neighbours else guarantee
+        result: Guarantee = mechanism.guarantee
+        return (
+            replace(result, unit=guarantee.unit) if result.neighbours == guarantee.neighbours else guarantee
+        )
 
     def source(self, data: Any, mechanism: Any) -> CountSource:
         """Where answers are read, and how they become records."""
@@ -671,13 +673,13 @@ class Counts(Description):
         from isotone.counts.count_plan import CountRow, plan_setting
 
         setting = self.setting
-        found = plan_setting(setting, guarantee, progress)
+        result = plan_setting(setting, guarantee, progress)
         own = CountRow.of(mechanism, lambda g, _: choose_mechanism(setting, g, self.method))
-        same = [row for row in found.rows if _same_noise(row.mechanism, mechanism)]
+        same = [row for row in result.rows if _same_noise(row.mechanism, mechanism)]
         own = replace(same[0] if same else own, mechanism=mechanism)
-        others = tuple(row for row in found.rows if row not in same[:1])
+        others = tuple(row for row in result.rows if row not in same[:1])
         least = min(row.rmse for row in (own, *others))
-        return replace(found, rows=(replace(own, ratio=(own.rmse / least) ** 2 if least else 0.0), *others))
+        return replace(result, rows=(replace(own, ratio=(own.rmse / least) ** 2 if least else 0.0), *others))
 
     def attacked(self, mechanism: Any, guarantee: Guarantee, trials: int, progress: Progress) -> AuditReport:
         """By the density of the noise, and by draws. Of margins, the noise of one cell that had the whole budget."""

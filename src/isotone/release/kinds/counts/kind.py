@@ -125,18 +125,18 @@ class CountsKind(Kind):
             return total_guarantee(release.manifest)
         manifest = release.manifest
         described = Counts.from_manifest(manifest, release.columns)
-        found, stated = self.rebuild(manifest, described), guarantee_from(manifest.guarantee)
-        mechanism = found.base if isinstance(found, MarginsMechanism) else found
-        if described.is_breakdown != isinstance(found, MarginsMechanism):
+        result, stated = self.rebuild(manifest, described), guarantee_from(manifest.guarantee)
+        mechanism = result.base if isinstance(result, MarginsMechanism) else result
+        if described.is_breakdown != isinstance(result, MarginsMechanism):
             raise InputError("the mechanism is not one for what is described")
         if described.total != (release.total is not None):
             raise InputError("the number of records is not there, or is there and was not asked for")
         if described.total and not getattr(mechanism, "has_total", False):
             raise InputError(f"the noise of {type(mechanism).__name__} does not cover the number of records")
-        _require_described(described, found, manifest)
+        _require_described(described, result, manifest)
         require_unit(described, stated)
-        guarantee = replace(found.guarantee, unit=stated.unit)
-        if isinstance(found, MarginsMechanism):
+        guarantee = replace(result.guarantee, unit=stated.unit)
+        if isinstance(result, MarginsMechanism):
             return guarantee.for_neighbours(stated.neighbours)
         number = len(described.group_names or ())
         if isinstance(mechanism, HasGroups):
@@ -303,8 +303,8 @@ def derived_faults(release: Release) -> list[str]:
         if faults:
             return faults
     again = _rederived(manifest)
-    stated, found = (replace(one, content_hash=None, files=None) for one in (manifest, again.manifest))
-    if stated != found or set(again.columns) != set(release.columns):
+    stated, result = (replace(one, content_hash=None, files=None) for one in (manifest, again.manifest))
+    if stated != result or set(again.columns) != set(release.columns):
         return ["the manifest is not that of what was derived"]
     same = _same_columns(again.columns, release.columns)
     return [] if same else ["the values are not those that were derived"]
@@ -421,10 +421,10 @@ def _share_faults(mechanism: MarginsMechanism) -> list[str]:
     weights = np.array(mechanism.importance)
     rho = mechanism.guarantee.rho if mechanism.guarantee.kind != mechanism.base.guarantee.kind else None
     best = MarginsMechanism(mechanism.base, mechanism.breakdown, _pairs(mechanism), rho=rho)
-    found, least = (float(weights @ one.mean_variances()) for one in (mechanism, best))
+    result, least = (float(weights @ one.mean_variances()) for one in (mechanism, best))
     return (
         []
-        if agrees(found, least, "error of shares")
+        if agrees(result, least, "error of shares")
         else ["the budget is not shared by the importance stated"]
     )
 
@@ -440,10 +440,10 @@ def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:
     for name in ("margin", *by, "element"):
         if columns[name] != wanted[name]:
             return [f"the column {name!r} is not that of the margins and lists of the manifest"]
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for name, words in _WORDS.items():
         if name not in wanted:
             continue
         if not agrees(columns[name], wanted[name], "value of a breakdown"):
-            found[words] = None
-    return list(found)
+            result[words] = None
+    return list(result)

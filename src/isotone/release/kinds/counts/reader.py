@@ -64,14 +64,14 @@ class CountReader(Reader):
     def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
         """The counts of a group."""
         source = self.release if release is None else release
-        found, names = measured(source.manifest, source.columns["value"], stream), groups_of(source.manifest)
+        result, names = measured(source.manifest, source.columns["value"], stream), groups_of(source.manifest)
         if names is None:
             if group is not None:
                 raise InputError("This release has no groups.")
-            return found[0]
+            return result[0]
         if group is None:
             raise InputError(f"Which group? There are: {', '.join(names)}. Say group=, or sum() over all.")
-        return found[group_place(group, names)]
+        return result[group_place(group, names)]
 
     def _level(self, confidence: float | None) -> float:
         return confidence_level(
@@ -84,13 +84,13 @@ class CountReader(Reader):
 
     def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, or in all records. In the population noise and sampling together."""
-        found = self._with_records(self._of(group), of, group, within)
+        result = self._with_records(self._of(group), of, group, within)
         level = self._level(confidence)
         if not within.population:
-            return found.share(part, of, level)
-        if of is None and found.records is not None:
-            return population_proportion(found, part, level, within.deff)
-        return population_share(found, part, of, level, within.deff)
+            return result.share(part, of, level)
+        if of is None and result.records is not None:
+            return population_proportion(result, part, level, within.deff)
+        return population_share(result, part, of, level, within.deff)
 
     def _with_records(self, found: Measured, of: Any, group: Any, within: Within) -> Measured:
         records = within.records
@@ -116,11 +116,11 @@ class CountReader(Reader):
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any
     ) -> dict[tuple[str, str], Estimate]:
         """Shares along the covers, or of the pairs given."""
-        found, level = self._of(group), self._level(confidence)
-        asked = found.P.covers if pairs is None else _pairs(pairs)
+        result, level = self._of(group), self._level(confidence)
+        asked = result.P.covers if pairs is None else _pairs(pairs)
         if truth(together, "together"):
-            return found.shares(asked, level)
-        return {(str(part), str(of)): found.share(part, of, level) for part, of in asked}
+            return result.shares(asked, level)
+        return {(str(part), str(of)): result.share(part, of, level) for part, of in asked}
 
     def change(
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
@@ -150,19 +150,19 @@ class CountReader(Reader):
         i, j = (group_place(group, names) for group in (first, second))
         if i == j:
             raise InputError("Name two different groups.")
-        found = group_sum(self.release.manifest, self.release.columns["value"])
+        result = group_sum(self.release.manifest, self.release.columns["value"])
         # rows of all groups of one draw stand side by side: groups may depend on each other
-        draws, width = found[0].law.draws.astype(np.float64), found[0].law.draws.shape[1]
+        draws, width = result[0].law.draws.astype(np.float64), result[0].law.draws.shape[1]
         dealt = draws[: len(draws) // len(names) * len(names)].reshape(-1, len(names), width)
         level = self._level(confidence)
-        return changes(found[i], found[j], what, level, lambda x, z: dealt[:, j, z] - dealt[:, i, x])
+        return changes(result[i], result[j], what, level, lambda x, z: dealt[:, j, z] - dealt[:, i, x])
 
     def rank(self, what: Any, confidence: float | None, group: Any) -> Any:
         """The place of one count among all, or of each."""
-        found, level = self._of(group), self._level(confidence)
+        result, level = self._of(group), self._level(confidence)
         if what is not None:
-            return found.rank(what, level)
-        return {str(x): found.rank(x, level) for x in found.P.elements}
+            return result.rank(what, level)
+        return {str(x): result.rank(x, level) for x in result.P.elements}
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """One element summed over all groups, or several elements of a release without groups."""
@@ -170,10 +170,10 @@ class CountReader(Reader):
         elements = element_names(what)
         if names is None:
             return self._of(None).contrast(dict.fromkeys(elements, 1), level)
-        found = group_sum(self.release.manifest, self.release.columns["value"])
-        weights = found[0].weights(dict.fromkeys(elements, 1))
-        value, half = summed(found, weights, level)
-        terms = [group.values * weights for group in found]
+        result = group_sum(self.release.manifest, self.release.columns["value"])
+        weights = result[0].weights(dict.fromkeys(elements, 1))
+        value, half = summed(result, weights, level)
+        terms = [group.values * weights for group in result]
         return clipped(value, widened(half, terms), level, True)
 
     def given(self, records: Any, after_rules: bool) -> Release:
@@ -328,8 +328,8 @@ class _CellTable:
     @cached_property
     def values(self) -> list[Floats]:
         """The estimates of each margin, a row for each cell."""
-        found = self.mechanism.estimate(measured_tables(self.manifest, self.mechanism))
-        return [table.reshape(-1, table.shape[-1]) for table in found]
+        result = self.mechanism.estimate(measured_tables(self.manifest, self.mechanism))
+        return [table.reshape(-1, table.shape[-1]) for table in result]
 
     def law(self, cells: Sequence[Cell], stream: str) -> Law:
         """The law of the noise on some cells. The last few are kept."""

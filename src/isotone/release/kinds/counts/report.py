@@ -228,7 +228,7 @@ def _asked(release: Release) -> list[str]:
 
 def _edges(release: Release) -> dict[tuple[str, str], str]:
     """The share of each count in the one above it, as it is written at the line, in brackets what is not known."""
-    words = {pair: found.percent() for pair, found in release.shares().items()}
+    words = {pair: result.percent() for pair, result in release.shares().items()}
     return {pair: f"({word})" if word == NOT_KNOWN else word for pair, word in words.items()}
 
 
@@ -400,8 +400,8 @@ def _panel(release: Release, values: NDArray[np.float64], element: str, margins:
     """The charts of one element, one for each margin."""
     parts: list[str] = []
     words = labels_of(release.manifest)
-    for margin, found in margins.items():
-        rows = _largest_rows(values, found)
+    for margin, result in margins.items():
+        rows = _largest_rows(values, result)
         names = [name for _, name in _named(release, rows)]
         value, low, high = (
             [float(release.columns[key][i]) for i in rows] for key in ("value", "low", "high")
@@ -420,13 +420,13 @@ def _rows(release: Release) -> dict[str, dict[str, Ints]]:
     sequence = np.argsort(place, kind="stable")
     ends = np.cumsum(np.bincount(place, minlength=len(margins) * len(elements)))
     parts = iter(np.split(sequence, ends[:-1]))
-    found: dict[str, dict[str, Ints]] = {element: {} for element in elements}
+    result: dict[str, dict[str, Ints]] = {element: {} for element in elements}
     for margin in margins:
         for element in elements:
             rows = next(parts)
             if len(rows):
-                found[element][margin] = rows
-    return found
+                result[element][margin] = rows
+    return result
 
 
 def _places(release: Release, name: str, words: list[str]) -> Ints:

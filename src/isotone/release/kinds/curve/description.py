@@ -158,14 +158,14 @@ def measured_from(manifest: Mapping[str, Any], problem: ChainProblem) -> Measure
     rising = sums if manifest["increasing"] else sums.mirrored()
     if known.starts is not None and known.starts != tuple(rising.starts.tolist()):
         raise InputError("the bins of the published sums are not those of noise without a coarse look")
-    found = manifest["mechanism"].get("increasing", True) != "auto"
+    result = manifest["mechanism"].get("increasing", True) != "auto"
     return MeasuredSums(
         sums,
         manifest["increasing"],
         problem.labels,
         entry["values"],
         int(manifest["description"]["unit"]["contributions"] or 1),
-        found,
+        result,
     )
 
 
@@ -642,10 +642,10 @@ class ChainFit:
             xs = np.union1d(xs, corners)
             values = drawn.predict(xs)
             ends = drawn.band(xs, confidence, self.band)._asdict()
-        found = {"x": xs, "value": values, **ends}
+        result = {"x": xs, "value": values, **ends}
         if self.problem.shape is None:  # rounded, a curve would not have its shape exactly
-            found = {name: np.round(column, 12) for name, column in found.items()}
-        return {name: tuple(column.tolist()) for name, column in found.items()}
+            result = {name: np.round(column, 12) for name, column in result.items()}
+        return {name: tuple(column.tolist()) for name, column in result.items()}
 
     def entries(self, drawn: Any) -> dict[str, Any]:
         """What was drawn beside the values."""
@@ -754,8 +754,8 @@ class SurfaceFit:
     def columns(self, drawn: Any, confidence: float) -> dict[str, tuple[Any, ...]]:
         """A row for each cell, with the middles of its bins."""
         cells = np.array(list(product(*middles(self.settings["bounds"], self.settings["bins"]))))
-        found = {"x1": cells[:, 0], "x2": cells[:, 1], "value": drawn.predict(cells)}
-        return {name: tuple(np.round(column, 12).tolist()) for name, column in found.items()}
+        result = {"x1": cells[:, 0], "x2": cells[:, 1], "value": drawn.predict(cells)}
+        return {name: tuple(np.round(column, 12).tolist()) for name, column in result.items()}
 
     def entries(self, drawn: Any) -> dict[str, Any]:
         """Nothing was drawn beside the values."""

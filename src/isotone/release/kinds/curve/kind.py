@@ -285,17 +285,17 @@ class CurveKind(Kind):
             raise InputError("the description is not written as a release writes it")
         stated = guarantee_from(manifest.guarantee)
         require_unit(description, stated)
-        found = description.mechanism(stated)
-        if found.recipe() != manifest.mechanism:
+        result = description.mechanism(stated)
+        if result.recipe() != manifest.mechanism:
             raise InputError("the mechanism is not the one that the description has under this guarantee")
-        return found
+        return result
 
     def derived_guarantee(self, release: Release) -> Guarantee:
         """What the estimator of the manifest guarantees for the rows that are let through."""
         fit = self.rebuild(release.manifest)
         checked: Any = fit.problem if isinstance(fit, ChainFit) else fit.estimator().check()
-        found = checked if isinstance(checked, Guarantee) else checked.guarantee
-        return replace(found, unit=guarantee_from(release.manifest.guarantee).unit)
+        result = checked if isinstance(checked, Guarantee) else checked.guarantee
+        return replace(result, unit=guarantee_from(release.manifest.guarantee).unit)
 
     def looked_at(self, release: Release) -> str:
         """What was compared."""

@@ -186,10 +186,10 @@ def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMech
         raise InputError("the description is not written as a release writes it")
     if described.whose.neighbours != stated.neighbours:
         raise InputError("the neighbours of the description are not those of the guarantee")
-    found = described.mechanism(stated)
-    if recipe_of(found) != manifest.mechanism:
+    result = described.mechanism(stated)
+    if recipe_of(result) != manifest.mechanism:
         raise InputError("the mechanism is not the one that the description has under this guarantee")
-    return found
+    return result
 
 
 class LineKind(Kind):

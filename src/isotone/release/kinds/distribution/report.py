@@ -122,7 +122,7 @@ def _parts(
     start = float(Fraction(said["bounds"][0]))
     names = list(dict.fromkeys(groups))[:_SHOWN]
     end = _end(release)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in names:
         rows = [at for at, group in enumerate(groups) if group == name]
         rows = [at for at in rows if float(columns["x"][at]) <= end]
@@ -131,5 +131,5 @@ def _parts(
         if "low" in columns:
             low, high = ([float(columns[column][at]) for at in rows] for column in ("low", "high"))
             band = ([0.0, *low], [high[0], *high])
-        found[str(name)] = ([min(start, xs[0]), *xs], [0.0, *ys], band)
-    return found
+        result[str(name)] = ([min(start, xs[0]), *xs], [0.0, *ys], band)
+    return result

@@ -80,12 +80,12 @@ class SeriesKind(Kind):
             raise InputError("the mechanism is for fewer histories of a unit than were counted")
         if described.whose.neighbours != stated.neighbours:
             raise InputError("the neighbours of the description are not those of the guarantee")
-        found = replace(mechanism.guarantee, unit=stated.unit)
-        if described.groups is not None and found.kind != "pure" and found.adjacency.exchanges:
+        result = replace(mechanism.guarantee, unit=stated.unit)
+        if described.groups is not None and result.kind != "pure" and result.adjacency.exchanges:
             raise InputError(
                 "Gaussian noise for groups does not cover a unit that is replaced by one of another group"
             )
-        return found
+        return result
 
     def faults(self, release: Release) -> list[str]:
         """Periods, chain, labels, errors and intervals that do not follow from the opening and the mechanism."""
@@ -140,18 +140,18 @@ class SeriesKind(Kind):
 
 def _error_faults(stated: Mapping[str, Any], mechanism: SeriesMechanism, confidence: float) -> list[str]:
     """Errors that are not the mechanism's. Half-widths come from public draws and are compared exactly."""
-    found = errors_of(mechanism, confidence)
-    if set(stated) != set(found) or any(np.shape(stated[name]) != np.shape(found[name]) for name in found):
+    result = errors_of(mechanism, confidence)
+    if set(stated) != set(result) or any(np.shape(stated[name]) != np.shape(result[name]) for name in result):
         return ["the errors are not those of the planned periods"]
     sd, spread = mechanism.error().sd, mechanism.error().standard_error
     # of a standard deviation; that of what is new is simulated from the same draws, and is a little less sure
     relative = float(np.max(spread / (2 * np.maximum(sd, 1e-9) ** 2))) if spread.size else 0.0
     faults: list[str] = []
     for name, words in (("sd", "the standard deviations"), ("new_sd", "the errors of what is new")):
-        size = float(sd.max()) if name == "new_sd" else np.array(found[name])
-        if not agrees(stated[name], found[name], "error", error=relative * size):
+        size = float(sd.max()) if name == "new_sd" else np.array(result[name])
+        if not agrees(stated[name], result[name], "error", error=relative * size):
             faults.append(f"{words} are not the mechanism's")
-    if stated["half_width"] != found["half_width"]:
+    if stated["half_width"] != result["half_width"]:
         faults.append("the intervals are not the mechanism's")
     return faults
 

@@ -111,10 +111,10 @@ class SeriesReader(CountReader):
             raise InputError(
                 "A contrast is a mapping from stages to numbers, such as {'first dose': 1, 'second dose': -1}."
             )
-        found = {self._place(name): factor for name, factor in coefficients.items()}
-        if len(found) < len(coefficients):
+        result = {self._place(name): factor for name, factor in coefficients.items()}
+        if len(result) < len(coefficients):
             raise InputError("A contrast names each count once.")
-        return self._contrast(found, confidence, group)
+        return self._contrast(result, confidence, group)
 
     def _contrast(
         self, found: Mapping[tuple[int, str], float], confidence: float | None, group: Any
@@ -137,8 +137,8 @@ class SeriesReader(CountReader):
         if within.population or within.records is not None:
             raise InputError("The share of a population, or of all records, is about one period.")
         names, places = self.shown_names, sorted({first, second})
-        found = self.measured(places, group)
-        return found.share(f"{names[first]}: {a}", f"{names[second]}: {b}", self._level(confidence))
+        result = self.measured(places, group)
+        return result.share(f"{names[first]}: {a}", f"{names[second]}: {b}", self._level(confidence))
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """What is new at the second period since the first, of one stage or of each, with intervals of their own.

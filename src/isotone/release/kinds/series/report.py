@@ -121,11 +121,11 @@ class SeriesPage(CountsPage):
 
 def _lines(release: Release) -> list[tuple[str, list[int]]]:
     """For each stage and group its name and its rows, in the sequence of time."""
-    columns, found = release.columns, dict[Any, list[int]]()
+    columns, result = release.columns, dict[Any, list[int]]()
     groups = columns.get("group", ("",) * len(columns["element"]))
     for row, (group, stage) in enumerate(zip(groups, columns["element"], strict=True)):
-        found.setdefault((group, stage), []).append(row)
-    return [(f"{stage}, {group}" if group else stage, rows) for (group, stage), rows in found.items()]
+        result.setdefault((group, stage), []).append(row)
+    return [(f"{stage}, {group}" if group else stage, rows) for (group, stage), rows in result.items()]
 
 
 def _place(release: Release, row: int) -> int:

@@ -424,7 +424,7 @@ def _classes(strata: Any, names: Sequence[str]) -> FrozenMapping | None:
 
 
 def _of_mapping(strata: Mapping[Any, Any], names: Sequence[str]) -> FrozenMapping:
-    known, found = set(names), dict[str, tuple[str, ...]]()
+    known, result = set(names), dict[str, tuple[str, ...]]()
     seen: set[str] = set()
     classes = public_names(list(strata), "strata")
     if len(set(classes)) < len(classes):
@@ -440,11 +440,11 @@ def _of_mapping(strata: Mapping[Any, Any], names: Sequence[str]) -> FrozenMappin
             if member in seen:
                 raise InputError(f"strata has {shown(member)} twice: each category belongs to one class.")
             seen.add(member)
-        found[name] = members
+        result[name] = members
     missing = [name for name in names if name not in seen]
     if missing:
         raise InputError(f"strata has no class for {shown(missing[0])}: each category belongs to one class.")
-    return FrozenMapping(found)
+    return FrozenMapping(result)
 
 
 def _people_of(population: Any, names: Sequence[str]) -> tuple[float, ...] | None:
@@ -495,5 +495,5 @@ def attack(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditR
         crossed = 0 if place is None else made.noisy_cumulative[place]
         return made.values[0], made.noisy_counts[0], crossed
 
-    found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
-    return AuditReport((found,))
+    result = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+    return AuditReport((result,))

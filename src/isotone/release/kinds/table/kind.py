@@ -130,13 +130,13 @@ def sums_of(
     sizes = np.array([len(where) for where in places.values()], np.float64)
     rests = np.array([float(np.sum(gap[where])) for where in places.values()])
     spread = max(0.0, float(np.sum(rests**2 - sizes * noise))) / max(float(np.sum(sizes**2)), 1.0)
-    found: dict[str, Estimate] = {}
+    result: dict[str, Estimate] = {}
     for (name, where), size, rest in zip(places.items(), sizes, rests, strict=True):
         plain = _sum(columns, where, confidence, measured)
         weight = size * spread / (size * spread + noise) if size * spread + noise > 0 else 0.0
         value = float(np.sum(estimate[where])) + weight * float(rest)
-        found[name] = replace(plain, value=min(max(value, plain.low), plain.high))
-    return found
+        result[name] = replace(plain, value=min(max(value, plain.low), plain.high))
+    return result
 
 
 def _sum(
@@ -501,8 +501,8 @@ def _follows(columns: Columns, part: _StratumRows, slack: int) -> bool:
     """
     size = len(part.rows)
     values = np.array([columns["value"][at] for at in part.rows], np.int64)
-    found = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
-    return bool(np.all(np.abs(found - cuts_of(part.share * size, size)) <= slack))
+    result = np.cumsum(np.bincount(values, minlength=len(part.share)))[:-1]
+    return bool(np.all(np.abs(result - cuts_of(part.share * size, size)) <= slack))
 
 
 def _posteriors_fit(
@@ -582,9 +582,9 @@ def pair_faults(
     faults: list[str] = []
     size = len(parts[0])
     values = np.column_stack([[columns["value"][at] for at in rows] for rows in parts])
-    found = np.zeros((n, n))
-    np.add.at(found, (values[:, 0], values[:, 1]), 1.0)
-    gap = np.abs((found - size * joint).cumsum(axis=0).cumsum(axis=1))
+    result = np.zeros((n, n))
+    np.add.at(result, (values[:, 0], values[:, 1]), 1.0)
+    gap = np.abs((result - size * joint).cumsum(axis=0).cumsum(axis=1))
     if np.max(gap, initial=0.0) > n + 1:
         faults.append("the values do not have the joint distribution")
     channels = made[0].channel(), made[1].channel()
