@@ -193,15 +193,15 @@ def combine(
     from isotone.release import combine as combined
     from isotone.release import load_release
 
-    made = combined([load_release(folder) for folder in folders], follows_order=follows_order)
+    result = combined([load_release(folder) for folder in folders], follows_order=follows_order)
     if into is not None:
-        made.save(into)
+        result.save(into)
     value = {
-        "columns": {name: list(column) for name, column in made.columns.items()},
-        "costs": made.manifest["derived"]["costs"],
+        "columns": {name: list(column) for name, column in result.columns.items()},
+        "costs": result.manifest["derived"]["costs"],
         "folder": None if into is None else str(into),
     }
-    show(value, as_json=as_json, quiet=quiet, plain=release_table(made))
+    show(value, as_json=as_json, quiet=quiet, plain=release_table(result))
     if into is not None and not as_json and not quiet:
         out.print(f"The combination is in {into}", markup=False)
 

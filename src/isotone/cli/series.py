@@ -92,13 +92,13 @@ def series_close(
             asked.target,
             report=asked.output.report,
         )
-    made = done.release
+    result = done.release
     value = {
         "folder": str(asked.target),
         "new": done.fresh,
-        "columns": {k: list(v) for k, v in made.columns.items()},
+        "columns": {k: list(v) for k, v in result.columns.items()},
     }
-    show(value, as_json=as_json, quiet=quiet, plain=release_table(_of_period(made, period)))
+    show(value, as_json=as_json, quiet=quiet, plain=release_table(_of_period(result, period)))
     if not as_json and not quiet:
         said = "" if done.fresh else f"{period} was closed before; nothing was read. "
         out.print(f"{said}The series is in {asked.target}", markup=False)
@@ -122,12 +122,12 @@ def series_show(
 
         asked, _, secrets = _asked(what)
         ledger = open_ledger(asked)
-        made, ended = published(ledger, secrets), OpenSeries(ledger, secrets).ended
+        result, ended = published(ledger, secrets), OpenSeries(ledger, secrets).ended
     else:
-        made = load_release(what)
-    manifest = made.manifest
+        result = load_release(what)
+    manifest = result.manifest
     if not isinstance(manifest, SeriesManifest):
-        raise InputError(f"{str(what)!r} is a release of {made.kind}, and no series.")
+        raise InputError(f"{str(what)!r} is a release of {result.kind}, and no series.")
     planned = manifest.description["periods"]
     names = [planned[t] for t in manifest.shown]
     if period is not None and period not in names:
@@ -139,12 +139,12 @@ def series_show(
         else " It is at its end."
     )
     said += " Its secrets are destroyed." if ended else ""
-    rows = {k: list(v) for k, v in made.columns.items()}
+    rows = {k: list(v) for k, v in result.columns.items()}
     value: dict[str, Any] = {"planned": planned, "shown": names, "columns": rows}
     if not names:
         show(value, as_json=as_json, quiet=False, plain=said)
         return
-    table = release_table(_of_period(made, period or names[-1]))
+    table = release_table(_of_period(result, period or names[-1]))
     show(value, as_json=as_json, quiet=False, plain=table)
     if not as_json:
         out.print(said, markup=False)

@@ -421,12 +421,12 @@ class AdditiveMechanism(AdditiveNoise):
         With shares that add up to 1, all of them together guarantee what this does. Epsilon is divided; for Gaussian
         noise the variance is. Under (ε, δ) a part of it says no more than the whole does, and keeps more.
         """
-        made, guarantee = self._copy(), self.guarantee
+        result, guarantee = self._copy(), self.guarantee
         if guarantee.kind != "approximate":
             parts = {"epsilon": guarantee.epsilon * share, "rho": guarantee.rho * share}
-            made._set(guarantee=replace(guarantee, **parts), epsilon=parts["epsilon"])
-        made._widen(share)
-        return made
+            result._set(guarantee=replace(guarantee, **parts), epsilon=parts["epsilon"])
+        result._widen(share)
+        return result
 
     def _widen(self, share: Fraction) -> None:
         """Go on with the noise of a part of the budget. By default it follows from the guarantee."""

@@ -595,21 +595,21 @@ def _search(P: Poset, progress: Progress) -> Relaxation:
 def _settle(kind: type[S], P: Poset, relaxation: Relaxation, share: float) -> S:
     """Put relations back as far as rejection goes, and say what is left."""
     relaxed = relaxation.order(P)
-    made = kind.weighed(_tables_of(relaxed))
+    result = kind.weighed(_tables_of(relaxed))
     if relaxed == P:
-        return kind(P, TableSource(made), Method("exact"))
+        return kind(P, TableSource(result), Method("exact"))
     if relaxation.restored is None:
-        order = _affordable(kind, P, relaxed, made, share)
+        order = _affordable(kind, P, relaxed, result, share)
         relaxation = Relaxation(relaxation.relations, order.covers, relaxation.draws)
     order = relaxation.kept(P)
-    acceptance = _acceptance(kind, order, relaxed, made)
+    acceptance = _acceptance(kind, order, relaxed, result)
     if acceptance < min(share, SHARE) / 100:
         raise InputError(
             f"About 1 in {1 / acceptance:.0g} draws would fit the relations that the relaxation restores. Restore fewer of "
             "them, or leave out restored."
         )
     rejected, dropped = missing_pairs(order, relaxed), missing_pairs(P, order)
-    source = TableSource(made, rejected, acceptance)
+    source = TableSource(result, rejected, acceptance)
     seconds = SECONDS_A_STEP * len(P) / acceptance
     if not len(dropped):
         method = Method("rejection", _names(P, rejected), acceptance, seconds=seconds)

@@ -516,17 +516,17 @@ class Elements:
     @classmethod
     def of(cls, elements: Iterable[Any]) -> Elements:
         """The elements in their public sequence."""
-        made = cls({}, {}, {})
+        result = cls({}, {}, {})
         for number, element in enumerate(elements):
             if isinstance(element, str):
-                made.names[element] = number
+                result.names[element] = number
             elif (key := _key(element)) is not None:
-                made.others.setdefault(key, number)
+                result.others.setdefault(key, number)
             else:
-                made.objects.setdefault(type(element), {})[element] = number
-        for name, number in list(made.names.items()):
-            made.names.setdefault(text_of(name) or name, number)
-        return made
+                result.objects.setdefault(type(element), {})[element] = number
+        for name, number in list(result.names.items()):
+            result.names.setdefault(text_of(name) or name, number)
+        return result
 
     def locate(self, values: Any) -> Ints:
         """The number of each value's element, −1 where there is none. Nothing is raised or said."""

@@ -210,9 +210,9 @@ class AdditiveNoise(ABC):
 
     def _copy(self) -> Self:
         """The same without what was computed about it."""
-        made = object.__new__(type(self))
-        made._set(**{one.name: getattr(self, one.name) for one in fields(self)})
-        return made
+        result = object.__new__(type(self))
+        result._set(**{one.name: getattr(self, one.name) for one in fields(self)})
+        return result
 
     @property
     @abstractmethod

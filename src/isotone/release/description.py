@@ -224,8 +224,8 @@ _CONFIG = ConfigDict(
 @dataclass_transform(frozen_default=True, field_specifiers=(Field, dataclasses.field))
 def described(cls: type[T]) -> type[T]:
     """A frozen class of checked parameters. What is wrong with one is an InputError that names it and shows no data."""
-    made: Any = pydantic_dataclass(frozen=True, repr=False, config=_CONFIG)(cls)
-    build, names = made.__init__, [field.name for field in dataclasses.fields(made) if not field.kw_only]
+    result: Any = pydantic_dataclass(frozen=True, repr=False, config=_CONFIG)(cls)
+    build, names = result.__init__, [field.name for field in dataclasses.fields(result) if not field.kw_only]
 
     @wraps(build)
     def build_checked(self: Any, *args: Any, **given: Any) -> None:
@@ -234,18 +234,18 @@ def described(cls: type[T]) -> type[T]:
         try:
             build(self, *args, **given)
         except ValidationError as error:
-            problem = _explained(made, error)
+            problem = _explained(result, error)
         else:
             return
         raise problem
 
-    made.__init__ = build_checked
-    for base in made.__mro__[1:]:  # sentences stand in the source of the class that has the field
+    result.__init__ = build_checked
+    for base in result.__mro__[1:]:  # sentences stand in the source of the class that has the field
         for name, info in getattr(base, "__pydantic_fields__", {}).items():
-            own = made.__pydantic_fields__[name]
+            own = result.__pydantic_fields__[name]
             own.description = own.description or info.description
-    made.__repr__ = _short
-    return made
+    result.__repr__ = _short
+    return result
 
 
 def _short(self: Any) -> str:

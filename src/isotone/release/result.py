@@ -385,9 +385,9 @@ class Release(Questions):
             kind = next(name for name, library in libraries.items() if find_spec(library))
         if kind not in libraries:
             raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
-        made = from_extra(libraries[kind], "frames")
+        result = from_extra(libraries[kind], "frames")
         data = {name: list(column) for name, column in self.columns.items()}
-        return made.table(data) if kind == "arrow" else made.DataFrame(data)
+        return result.table(data) if kind == "arrow" else result.DataFrame(data)
 
     def shown(self) -> dict[str, tuple[Any, ...]]:
         """The columns that a screen shows: without the intervals that hold all at once, and with the words of questions."""

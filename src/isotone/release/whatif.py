@@ -106,12 +106,12 @@ def side_by_side(
     count = None if guess is None else whole_number(guess, "guess")
     rows: list[dict[str, Any]] = []
     for place, (name, spec) in enumerate(found):
-        made = spec.plan(records=records)
-        if made.view is None:
+        result = spec.plan(records=records)
+        if result.view is None:
             raise SpecError(
-                f"The plan of {name} compares no mechanisms, so there is nothing to put side by side. {made}"
+                f"The plan of {name} compares no mechanisms, so there is nothing to put side by side. {result}"
             )
-        best = made.view.rows[0]
+        best = result.view.rows[0]
         progress((place + 1) / len(found), name)
         numbers = {column.heading: float(getattr(best, column.name)) for column in best.columns}
         numbers.pop("squared error", None)  # of the best: always × 1
@@ -148,9 +148,11 @@ def epsilon_for(
         raise SpecError(
             "--records has no meaning beside --error for counts: their noise does not depend on it."
         )
-    made = _counts(spec, progress)
-    concentrated = made.guarantee.kind == "zcdp"
-    budget = (made.rho_for if concentrated else made.epsilon_for)(error, confidence, simultaneous=not each)
+    result = _counts(spec, progress)
+    concentrated = result.guarantee.kind == "zcdp"
+    budget = (result.rho_for if concentrated else result.epsilon_for)(
+        error, confidence, simultaneous=not each
+    )
     return {
         "rho" if concentrated else "epsilon": budget,
         "error": error,
@@ -209,13 +211,13 @@ def visible(
     The noise is that of ``element``, by default of the one with the most. Two cases: against a share that is known, and
     between two groups that are released both; each for these people, and for the population that they are a sample of.
     """
-    made, number, level = (
+    result, number, level = (
         _counts(spec, progress),
         whole_number(people, "people"),
         confidence_level(confidence),
     )
     first, second = (float(share(p, "share")) for p in shares)
-    noise, place = _noise(made, element)
+    noise, place = _noise(result, element)
     rng = np.random.default_rng(_SEED)
     drawn, other = noise[:_DRAWS], noise[_DRAWS:]
     shift = round(number * second) - round(number * first)
@@ -238,8 +240,8 @@ def visible(
             both + drawn - other, between + drawn - other
         ),
     }
-    sd = float(made.best.error().sd[place])
-    return Visible((first, second), number, str(made.P.elements[place]), sd, level, chances)
+    sd = float(result.best.error().sd[place])
+    return Visible((first, second), number, str(result.P.elements[place]), sd, level, chances)
 
 
 def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
@@ -255,13 +257,13 @@ def _counts(spec: Spec | Variant, progress: Progress) -> CountPlan:
     """The plan of a spec for counts."""
     from isotone.counts.count_plan import CountPlan
 
-    made = spec.plan(progress).view
-    if not isinstance(made, CountPlan):
+    result = spec.plan(progress).view
+    if not isinstance(result, CountPlan):
         raise SpecError(
             "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for "
             f"{spec.description.words}."
         )
-    return made
+    return result
 
 
 def percent(text: str) -> Any:

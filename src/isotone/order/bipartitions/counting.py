@@ -382,8 +382,8 @@ def count(P: Poset) -> int:
             f"Exact counting reaches {COUNTING_REACH}."
         )
     if program.within(REACH):
-        made = tables(P)
-        bound = math.ceil(int(made.top[-1]) * Fraction(2) ** made.unit)
+        result = tables(P)
+        bound = math.ceil(int(result.top[-1]) * Fraction(2) ** result.unit)
     else:
         bound = math.factorial(len(P) + 1)  # that of an antichain, which has the most
     return exact_total(program, bound)

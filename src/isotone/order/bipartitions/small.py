@@ -210,19 +210,19 @@ def _filled(word: list[int], lists: list[list[int]]) -> list[int]:
 
 def part_of(P: Poset) -> Part:
     """The whole order as a part."""
-    made: dict[int, Part] = {}
+    result: dict[int, Part] = {}
     tree = P.decomposition()
     for node in tree.walk():
-        parts = [made[id(child)] for child in node.children]
+        parts = [result[id(child)] for child in node.children]
         if isinstance(node, Leaf):
-            made[id(node)] = Point(node.index)
+            result[id(node)] = Point(node.index)
         elif isinstance(node, Prime):
             leq = node.quotient.leq_matrix()
             k = range(len(parts))
-            made[id(node)] = Block(parts, [[j for j in k if j != i and leq[i, j]] for i in k])
+            result[id(node)] = Block(parts, [[j for j in k if j != i and leq[i, j]] for i in k])
         else:
-            made[id(node)] = Composite(parts, beside=isinstance(node, Parallel))
-    return made[id(tree)]
+            result[id(node)] = Composite(parts, beside=isinstance(node, Parallel))
+    return result[id(tree)]
 
 
 # Many extended bipartitions of a small order at once, in NumPy, from a seeded generator.

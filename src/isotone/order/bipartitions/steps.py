@@ -275,15 +275,15 @@ class Steps:
 def steps(P: Poset) -> Steps:
     """The steps that count the extended bipartitions of ``P``, from its decomposition tree."""
     draft = _StepWriter()
-    made: dict[Node, int] = {}  # nodes compare by identity
+    result: dict[Node, int] = {}  # nodes compare by identity
     tree = P.decomposition()
     for node in tree.walk():
         if isinstance(node, Series):
-            made[node] = draft.series(node, made)
+            result[node] = draft.series(node, result)
         elif isinstance(node, Parallel):
-            made[node] = draft.parallel(node, made)
+            result[node] = draft.parallel(node, result)
         elif isinstance(node, Prime):
-            made[node] = draft.prime(node, [draft.counted(child, made) for child in node.children])
+            result[node] = draft.prime(node, [draft.counted(child, result) for child in node.children])
     if isinstance(tree, Leaf):
         draft.chain([tree.index])
     return draft.finish()

@@ -465,7 +465,7 @@ class Curve(Description):
         from isotone.curves.plan import plan
 
         method = str(mechanism.recipe()["method"])
-        made = plan(
+        result = plan(
             n=size,
             **budget_of(kept(guarantee)),
             loss=self.loss,
@@ -478,10 +478,10 @@ class Curve(Description):
         )
         if self.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
-            return CurveOutline(made.rows, text, own.mechanism, made)
-        first = replace(made[method], mechanism=own.mechanism)
-        made = replace(made, rows=(first, *(row for row in made.rows if row.name != method)))
-        return CurveOutline(made.rows, text, own.mechanism, made)
+            return CurveOutline(result.rows, text, own.mechanism, result)
+        first = replace(result[method], mechanism=own.mechanism)
+        result = replace(result, rows=(first, *(row for row in result.rows if row.name != method)))
+        return CurveOutline(result.rows, text, own.mechanism, result)
 
     def attacked(
         self, mechanism: ChainFit | SurfaceFit, guarantee: Guarantee, trials: int, progress: Progress
