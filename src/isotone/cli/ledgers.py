@@ -98,7 +98,7 @@ def ledger_change(
     ledger = Ledger(path, dataset=dataset)
     if remove:
         ledger.remove()
-        said = f"{ledger.address}: the budget of {ledger.dataset!r} had no charge and is removed."
+        sentence = f"{ledger.address}: the budget of {ledger.dataset!r} had no charge and is removed."
     else:
         before = ledger.total
         ledger.change(
@@ -110,8 +110,8 @@ def ledger_change(
             unit=unit,
             neighbours=neighbours,
         )
-        said = f"{_budget(ledger)} It had no charge, and was {before} before."
-    out.print(printable(said), markup=False)
+        sentence = f"{_budget(ledger)} It had no charge, and was {before} before."
+    out.print(printable(sentence), markup=False)
 
 
 def _budget(ledger: Ledger) -> str:

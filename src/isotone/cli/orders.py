@@ -87,11 +87,11 @@ def order_import(
     except OSError as error:
         raise InputError(f"The spec {str(spec)!r} could not be written: {error.strerror}.") from None
     lines = [f"{len(result.questions)} questions and {len(result.relations)} relations are in {spec}."]
-    for title, said in (
+    for title, notes in (
         ("An order cannot say, or was not read:", result.problems),
         ("How it was read:", result.notes),
     ):
-        lines += [title, *(f"  {text}" for text in said)] if said else []
+        lines += [title, *(f"  {text}" for text in notes)] if notes else []
     show(
         {"spec": str(spec), **result.plain()},
         as_json=as_json,

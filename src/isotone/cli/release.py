@@ -268,9 +268,11 @@ def release(
     result, folder, fresh = done.release, asked.target, done.fresh
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in result.columns.items()}}
     show(value, as_json=as_json, quiet=quiet, plain=release_table(result))
-    said = "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
+    sentence = (
+        "The release is" if fresh else "This spec was released before; nothing was charged. The release is"
+    )
     if not as_json and not quiet:
-        out.print(f"{said} in {folder}", markup=False)
+        out.print(f"{sentence} in {folder}", markup=False)
         if not fresh and asked.output.title not in (None, result.manifest.title):
             out.print("The new title is not used: a title is sealed with its release.", markup=False)
         if (folder / "report.html").exists():

@@ -100,8 +100,8 @@ def series_close(
     }
     show(value, as_json=as_json, quiet=quiet, plain=release_table(_of_period(result, period)))
     if not as_json and not quiet:
-        said = "" if done.fresh else f"{period} was closed before; nothing was read. "
-        out.print(f"{said}The series is in {asked.target}", markup=False)
+        sentence = "" if done.fresh else f"{period} was closed before; nothing was read. "
+        out.print(f"{sentence}The series is in {asked.target}", markup=False)
 
 
 @series_app.command("show")
@@ -132,22 +132,22 @@ def series_show(
     names = [planned[t] for t in manifest.shown]
     if period is not None and period not in names:
         raise InputError(f"{period!r} is not shown. Shown are: {', '.join(names) or 'none'}.")
-    said = f"{len(names)} of {len(planned)} planned periods are shown."
-    said += (
+    sentence = f"{len(names)} of {len(planned)} planned periods are shown."
+    sentence += (
         f" The next is {planned[manifest.shown[-1] + 1 if names else 0]!r}."
         if len(planned) not in (manifest.shown[-1] + 1 if names else 0,)
         else " It is at its end."
     )
-    said += " Its secrets are destroyed." if ended else ""
+    sentence += " Its secrets are destroyed." if ended else ""
     rows = {k: list(v) for k, v in result.columns.items()}
     value: dict[str, Any] = {"planned": planned, "shown": names, "columns": rows}
     if not names:
-        show(value, as_json=as_json, quiet=False, plain=said)
+        show(value, as_json=as_json, quiet=False, plain=sentence)
         return
     table = release_table(_of_period(result, period or names[-1]))
     show(value, as_json=as_json, quiet=False, plain=table)
     if not as_json:
-        out.print(said, markup=False)
+        out.print(sentence, markup=False)
 
 
 @series_app.command("erase")

@@ -580,9 +580,9 @@ def plan(
     >>> type(p.best).__name__
     'MatrixMechanism'
     """
-    said = {"total": None, "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
+    usual = {"total": None, "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
     fixed = fixed_root(records, catch_all)
-    setting = Setting(P, contributions, max_size, relaxation, said if care is None else care, groups, fixed)
+    setting = Setting(P, contributions, max_size, relaxation, usual if care is None else care, groups, fixed)
     return plan_setting(setting, Unit(neighbours=neighbours).guarantee(epsilon, delta, rho), progress)
 
 

@@ -469,10 +469,10 @@ class Relaxation:
         parts = {"relations": self.relations}
         if self.restored is not None:
             parts["restored"] = self.restored
-        said: dict[str, Any] = {
+        plain: dict[str, Any] = {
             name: [[str(lower), str(upper)] for lower, upper in pairs] for name, pairs in parts.items()
         }
-        return {**said, "draws": {name: list(words) for name, words in self.draws}} if self.draws else said
+        return {**plain, "draws": {name: list(words) for name, words in self.draws}} if self.draws else plain
 
     def order(self, P: Poset) -> Poset:
         """The relaxed order on the elements of ``P``, without what is restored.

@@ -338,8 +338,8 @@ class _XlsformReader:
             self.problems.append(f"{name}: what is asked in a {what} is in a table of its own, and left out")
 
     def _condition(self, row: Row) -> Expression | None:
-        said = row.get("relevant") or row.get("relevance") or ""
-        return parse(said, "odk") if said else None
+        condition = row.get("relevant") or row.get("relevance") or ""
+        return parse(condition, "odk") if condition else None
 
     def _field(self, kind: str, written: str, row: Row) -> Iterator[Field]:
         name = row.get("name", "")
@@ -524,26 +524,26 @@ def read_form(
 
 def _related(rows: list[dict[str, str]], lower: str, upper: str) -> Questionnaire:
     """The questions of a CSV of relations. Codes for yes are separated by bars."""
-    said: dict[str, dict[str, str]] = {}
+    entries: dict[str, dict[str, str]] = {}
     relations: list[tuple[str, str]] = []
     for row in rows:
         low, high = row.get(lower, "").strip(), row.get(upper, "").strip()
         for name in (low, high):
             if name:
-                said.setdefault(name, {})
+                entries.setdefault(name, {})
         if low:
             for key in ("label", "column", "yes"):
                 if row.get(key, "").strip():
-                    said[low].setdefault(key, row[key].strip())
+                    entries[low].setdefault(key, row[key].strip())
         if low and high:
             relations.append((low, high))
-    if not said:
+    if not entries:
         raise InputError("The file names no element.")
     questions = tuple(
         Question(name, _yes(entry.get("yes")), entry.get("column"), entry.get("label", ""))
-        for name, entry in said.items()
+        for name, entry in entries.items()
     )
-    P = Poset([*said], relations)
+    P = Poset([*entries], relations)
     return Questionnaire(questions, tuple((str(a), str(b)) for a, b in P.covers), {})
 
 

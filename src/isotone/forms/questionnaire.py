@@ -240,8 +240,8 @@ class _Builder:
         else:
             self._add(Atom(field.name), field.name, field.label)
         if field.refused:
-            said = " and ".join(_shown(field, code) for code in field.refused)
-            self._note(field.name, f"refusals, which count as a no: {said}")
+            text = " and ".join(_shown(field, code) for code in field.refused)
+            self._note(field.name, f"refusals, which count as a no: {text}")
         if field.yes_and_no is None and len(field.answers) <= self.most:
             for option in field.answers:
                 single = field.kind == "one"
@@ -318,13 +318,13 @@ class _Builder:
     def _uppers(self, field: Field) -> list[str]:
         """The elements that an answer to the field implies."""
         assert field.condition is not None
-        said = clauses_of(field.condition, self.fields)
-        if said.unknown:
-            part = "is used in part" if said.clauses else "is not used"
+        condition = clauses_of(field.condition, self.fields)
+        if condition.unknown:
+            part = "is used in part" if condition.clauses else "is not used"
             self.problems.append(
-                f"{field.name}: its condition {part}; an order cannot say: {'; '.join(said.unknown)}"
+                f"{field.name}: its condition {part}; an order cannot say: {'; '.join(condition.unknown)}"
             )
-        return [self._any(clause) for clause in said.clauses]
+        return [self._any(clause) for clause in condition.clauses]
 
     def _any(self, clause: frozenset[Atom]) -> str:
         """The element that is a yes where one of the atoms holds."""

@@ -108,11 +108,13 @@ def other_words(source: Any, column: str, words: Any) -> list[str]:
     """How many rows say yes and no, and what the others say."""
     frame = open_source(source, {"answer": [column]})
     dtype = frame.collect_schema()[column]
-    said = {name: is_one_of(column, dtype, getattr(words, name)).fill_null(False) for name in ("yes", "no")}
+    answers = {
+        name: is_one_of(column, dtype, getattr(words, name)).fill_null(False) for name in ("yes", "no")
+    }
     read = frame.select(
-        as_text(column, dtype).alias("value"), *(rule.alias(name) for name, rule in said.items())
+        as_text(column, dtype).alias("value"), *(rule.alias(name) for name, rule in answers.items())
     )
-    result = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in said)))
+    result = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in answers)))
     odd, shown = commonest(read.filter(~nw.col("yes") & ~nw.col("no")).select("value"))
     return [
         f"{column}: {result['yes']:,} rows say yes, {result['no']:,} no, {odd:,} neither (they are left out){shown}"

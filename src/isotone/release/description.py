@@ -250,13 +250,13 @@ def described(cls: type[T]) -> type[T]:
 
 def _short(self: Any) -> str:
     """The parameters that are not as by default."""
-    said: list[str] = []
+    parts: list[str] = []
     for field in sorted(dataclasses.fields(self), key=lambda field: bool(field.kw_only)):
         value = getattr(self, field.name)
         if value != default_of(type(self), field.name):
             text = shown(value) if len(shown(value)) <= 60 else f"{shown(value)[:57]}..."
-            said.append(f"{given_name(type(self), field.name)}={text}" if field.kw_only else text)
-    return f"{type(self).__name__}({', '.join(said)})"
+            parts.append(f"{given_name(type(self), field.name)}={text}" if field.kw_only else text)
+    return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def default_of(kind: type[Any], name: str) -> Any:
@@ -382,9 +382,13 @@ def _questions(given: Any) -> Any:
     """Questions, or their definitions by name."""
     if isinstance(given, Mapping):
         entries = cast("Mapping[str, Any]", given).items()
-        return tuple(said if isinstance(said, Question) else Question(name, **said) for name, said in entries)
+        return tuple(
+            entry if isinstance(entry, Question) else Question(name, **entry) for name, entry in entries
+        )
     if isinstance(given, (list, tuple)):
-        given = [Question(**said) if isinstance(said, dict) else said for said in cast("list[Any]", given)]
+        given = [
+            Question(**entry) if isinstance(entry, dict) else entry for entry in cast("list[Any]", given)
+        ]
     return tuple(book_of(given).values())
 
 

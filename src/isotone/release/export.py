@@ -246,10 +246,10 @@ def _share(value: Any) -> float | None:
 
 def words_in(record: Mapping[str, Any]) -> PublisherWords:
     """The publisher's words in a record that was written before."""
-    said = record.get("words")
-    if not isinstance(said, dict) or not set(said) <= set(vars(PublisherWords())):
+    entries = record.get("words")
+    if not isinstance(entries, dict) or not set(entries) <= set(vars(PublisherWords())):
         raise InputError("the publisher's words cannot be read")
-    return PublisherWords(**said)
+    return PublisherWords(**entries)
 
 
 # The facts of a release in the forms that catalogues, data loaders and registries read.
@@ -283,7 +283,7 @@ def _description(facts: Facts) -> str:
 def dcat(facts: Facts) -> dict[str, Any]:
     """A ``dcat:Dataset`` with the files of the folder, in JSON-LD."""
     words = facts.words
-    said: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "@context": {
             "dcat": "http://www.w3.org/ns/dcat#",
             "dct": "http://purl.org/dc/terms/",
@@ -300,23 +300,23 @@ def dcat(facts: Facts) -> dict[str, Any]:
         "dcat:keyword": [*_KEYWORDS, facts.kind],
     }
     if facts.issued:
-        said["dct:issued"] = {"@type": "xsd:date", "@value": facts.issued}
+        entries["dct:issued"] = {"@type": "xsd:date", "@value": facts.issued}
     if words.publisher:
-        said["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": words.publisher}
+        entries["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": words.publisher}
     if words.license:
-        said["dct:license"] = words.license
+        entries["dct:license"] = words.license
     if words.url:
-        said["dcat:landingPage"] = {"@id": words.url}
+        entries["dcat:landingPage"] = {"@id": words.url}
     checksum = {
         "@type": "spdx:Checksum",
         "spdx:algorithm": {"@id": "spdx:checksumAlgorithm_sha256"},
         "spdx:checksumValue": facts.file_hash,
     }
-    said["dcat:distribution"] = [
+    entries["dcat:distribution"] = [
         {**_file(_CSV, "text/csv", "The released values."), "spdx:checksum": checksum},
         _file(_MANIFEST, "application/json", "What the release is and what it guarantees."),
     ]
-    return said
+    return entries
 
 
 def _file(name: str, media: str, title: str) -> dict[str, Any]:
@@ -331,7 +331,7 @@ def _file(name: str, media: str, title: str) -> dict[str, Any]:
 def croissant(facts: Facts) -> dict[str, Any]:
     """The file of values and its columns, as Croissant 1.0 describes them."""
     words = facts.words
-    said: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "@context": {
             "@language": "en",
             "@vocab": "https://schema.org/",
@@ -357,11 +357,11 @@ def croissant(facts: Facts) -> dict[str, Any]:
         "keywords": [*_KEYWORDS, facts.kind],
     }
     if facts.issued:
-        said["datePublished"] = facts.issued
+        entries["datePublished"] = facts.issued
     if words.publisher:
-        said["creator"] = {"@type": "sc:Organization", "name": words.publisher}
-    said |= {name: text for name, text in words.given().items() if name in ("license", "url")}
-    said["distribution"] = [
+        entries["creator"] = {"@type": "sc:Organization", "name": words.publisher}
+    entries |= {name: text for name, text in words.given().items() if name in ("license", "url")}
+    entries["distribution"] = [
         {
             "@type": "cr:FileObject",
             "@id": _CSV,
@@ -372,8 +372,8 @@ def croissant(facts: Facts) -> dict[str, Any]:
         }
     ]
     fields = [_field(column) for column in facts.columns]
-    said["recordSet"] = [{"@type": "cr:RecordSet", "@id": "values", "name": "values", "field": fields}]
-    return said
+    entries["recordSet"] = [{"@type": "cr:RecordSet", "@id": "values", "name": "values", "field": fields}]
+    return entries
 
 
 def _field(column: ReleaseColumn) -> dict[str, Any]:
@@ -421,7 +421,7 @@ def deployment(facts: Facts) -> dict[str, Any]:
 
 def csvw(facts: Facts) -> dict[str, Any]:
     """The columns of the values as CSV on the Web (W3C) describes them."""
-    said: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "url": _CSV,
         "dc:title": facts.title,
@@ -431,9 +431,9 @@ def csvw(facts: Facts) -> dict[str, Any]:
     }
     for name, key in (("publisher", "dc:publisher"), ("license", "dc:license"), ("url", "schema:url")):
         if getattr(facts.words, name):
-            said[key] = getattr(facts.words, name)
+            entries[key] = getattr(facts.words, name)
     if facts.issued:
-        said["dc:issued"] = facts.issued
+        entries["dc:issued"] = facts.issued
     if facts.complete:  # columns are matched by their place
         types = {"text": "string", "integer": "integer", "number": "number"}
         columns = [
@@ -445,8 +445,8 @@ def csvw(facts: Facts) -> dict[str, Any]:
             }
             for column in facts.columns
         ]
-        said["tableSchema"] = {"columns": columns}
-    return said
+        entries["tableSchema"] = {"columns": columns}
+    return entries
 
 
 def frictionless(facts: Facts) -> dict[str, Any]:
@@ -467,7 +467,7 @@ def frictionless(facts: Facts) -> dict[str, Any]:
             for column in facts.columns
         ]
         resource |= {"profile": "tabular-data-resource", "schema": {"fields": fields}}
-    said: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "profile": "data-package",
         "generator": generator(),
         "name": _slug(facts),
@@ -478,12 +478,12 @@ def frictionless(facts: Facts) -> dict[str, Any]:
         "resources": [resource],
     }
     if words.publisher:
-        said["contributors"] = [{"title": words.publisher, "role": "publisher"}]
+        entries["contributors"] = [{"title": words.publisher, "role": "publisher"}]
     if words.license:
-        said["licenses"] = [{"path" if "://" in words.license else "name": words.license}]
+        entries["licenses"] = [{"path" if "://" in words.license else "name": words.license}]
     if words.url and "://" in words.url:
-        said["homepage"] = words.url
-    return said
+        entries["homepage"] = words.url
+    return entries
 
 
 def _slug(facts: Facts) -> str:
@@ -566,10 +566,10 @@ _RECORD = "deployment.json"
 def described(release: Release, words: PublisherWords | None = None) -> dict[str, dict[str, Any]]:
     """The descriptions of a release, by file name."""
     facts = facts_of(release, words)
-    said = {name: form(facts) for name, form in FORMATS.items()}
+    entries = {name: form(facts) for name, form in FORMATS.items()}
     if facts.issued and not facts.words.missing:
-        said[REGISTRY] = registry_entry(facts)
-    return said
+        entries[REGISTRY] = registry_entry(facts)
+    return entries
 
 
 def export(
@@ -595,7 +595,7 @@ def export(
     """
     words = PublisherWords(publisher, license, url, unit, intended_use, region, registry_author)
     release = load_release(folder)
-    texts = {name: _text(said) for name, said in described(release, words).items()}
+    texts = {name: _text(entries) for name, entries in described(release, words).items()}
     place = Path(folder if out is None else out)
     for name in texts:
         if has_file(place, name) and not _ours(place, name):
@@ -639,11 +639,11 @@ def _text(said: dict[str, Any]) -> str:
 def _ours(folder: Path, name: str) -> bool:
     """Whether a file says that isotone wrote it."""
     try:
-        said = read_json(folder, name)
+        entries = read_json(folder, name)
         notes = (
-            said.get("deployment", {}).get("administrative", {}).get("notes") if name == REGISTRY else None
+            entries.get("deployment", {}).get("administrative", {}).get("notes") if name == REGISTRY else None
         )
-        written_by = notes or said.get("generator") or said.get("schema:creditText")
+        written_by = notes or entries.get("generator") or entries.get("schema:creditText")
     except (InputError, AttributeError):
         return False
     return isinstance(written_by, str) and written_by.startswith("isotone ")

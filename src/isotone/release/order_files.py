@@ -34,10 +34,10 @@ __all__ = [
 def read_relaxation(path: str | Path) -> Relaxation:
     """What a search found for an order, in a file of its own, or in the manifest of a release."""
     try:
-        said: Any = json.loads(Path(path).read_text("utf-8"))
-        if isinstance(said, dict) and isinstance(said.get("mechanism"), dict):
-            said = said["mechanism"].get("relaxation")
-        return Relaxation.from_plain(said)
+        plain: Any = json.loads(Path(path).read_text("utf-8"))
+        if isinstance(plain, dict) and isinstance(plain.get("mechanism"), dict):
+            plain = plain["mechanism"].get("relaxation")
+        return Relaxation.from_plain(plain)
     except (OSError, ValueError, InputError) as problem:
         raise SpecError(
             f"{str(path)!r} has no relaxation of an order: {problem} A manifest has one where the order was out of reach."
@@ -92,7 +92,7 @@ def _choices(rows: list[dict[str, str]], lower: str, upper: str, choice: str) ->
     for row in rows:
         if row[lower] and row[choice]:
             groups.setdefault((row[upper], row[choice]), []).append(row[lower])
-    return [(said.split()[0], options) for (_, said), options in groups.items()]
+    return [(kind.split()[0], options) for (_, kind), options in groups.items()]
 
 
 def load_order(

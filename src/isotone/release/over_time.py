@@ -71,8 +71,8 @@ def opened(
 
     def release(stamp: Stamp, noise: str, shown: Shown) -> Release:
         common = {**vars(stated), "guarantee": guarantee_to(charged), **stamp.entries()}
-        said = {"kind": described.kind_name, "description": described.said(), **common}
-        manifest = replace(described.manifest(mechanism, shown, said), noise=noise, chain=[])
+        entries = {"kind": described.kind_name, "description": described.said(), **common}
+        manifest = replace(described.manifest(mechanism, shown, entries), noise=noise, chain=[])
         return release_of(manifest, dict(zip(*shown, strict=True)))
 
     tell(0.6, "rehearsing")

@@ -254,8 +254,8 @@ class Place:
 
 def _same(charge: Charge, manifest: Manifest) -> bool:
     """Whether a manifest names this charge, and not one with the same number in another ledger."""
-    said = (manifest.dataset, manifest.time, manifest.request)
-    return said == (charge.ledger.dataset, charge.time, charge.request or "")
+    identity = (manifest.dataset, manifest.time, manifest.request)
+    return identity == (charge.ledger.dataset, charge.time, charge.request or "")
 
 
 def _hash(release: Release) -> str:
@@ -353,8 +353,12 @@ class Job:
 
     def manifest(self, drawn: Any, stamp: Stamp) -> Manifest:
         """What the release says about itself."""
-        said = {"kind": self.described.kind_name, "description": self.described.said(), **self.entries(stamp)}
-        return self.described.manifest(self.mechanism, drawn, said)
+        entries = {
+            "kind": self.described.kind_name,
+            "description": self.described.said(),
+            **self.entries(stamp),
+        }
+        return self.described.manifest(self.mechanism, drawn, entries)
 
     def rehearsal(self, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
         """A release of zero rows, and how many bytes more some files of a real one have, by name."""

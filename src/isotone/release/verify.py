@@ -296,7 +296,9 @@ def _ledger(
             return Check("ledger", False, "; ".join(faults))
         words.append(f"charge {draw.charge} paid for these values")
         witnesses.append(witness)
-    said = "; ".join(words)
+    sentence = "; ".join(words)
     if not all(witnesses):
-        return Check("ledger", keys is None, f"{said}, by an extract that no known key signed", checked=False)
-    return Check("ledger", True, f"{said}, by {witnesses[0]}")
+        return Check(
+            "ledger", keys is None, f"{sentence}, by an extract that no known key signed", checked=False
+        )
+    return Check("ledger", True, f"{sentence}, by {witnesses[0]}")

@@ -290,14 +290,15 @@ def _slope_error(manifest: Manifest) -> float:
 
 def require_all_counted(manifest: Manifest) -> None:
     """Refuse a public number of records where the rules may leave units out, unless the caller counts by the rules."""
-    said = manifest["description"]
-    unit, answers = said["unit"], said["answers"]
-    choices = bool(said["order"].get("choices"))
+    description = manifest["description"]
+    unit, answers = description["unit"], description["answers"]
+    choices = bool(description["order"].get("choices"))
     reasons = {
         "records that break the order are dropped": answers["on_violation"] == "drop",
         "records with several options are dropped": choices and answers["on_conflict"] == "drop",
         "rows without a unit are left out": unit["column"] is not None,
-        "rows of groups that are not listed are left out": bool(said["by"]) and said["unlisted"] == "drop",
+        "rows of groups that are not listed are left out": bool(description["by"])
+        and description["unlisted"] == "drop",
         "a unit may give several records": (unit["contributions"] or 1) > 1,
     }
     for reason, applies in reasons.items():
@@ -523,8 +524,12 @@ def combine_counts(releases: Sequence[Release], follows_order: bool) -> Release:
 def _described(manifests: Sequence[Manifest], P: Poset) -> dict[str, Any]:
     """The description of the first, with the order and the questions of all. Where labels differ, that of the first."""
     book = {name: q for manifest in reversed(manifests) for name, q in questions_of(manifest).items()}
-    said = manifests[0]["description"]
-    return {**said, "order": order_to(P), "answers": {**said["answers"], "questions": entries_of(book)}}
+    description = manifests[0]["description"]
+    return {
+        **description,
+        "order": order_to(P),
+        "answers": {**description["answers"], "questions": entries_of(book)},
+    }
 
 
 def _covariance_error(releases: Sequence[Release]) -> float:
@@ -563,19 +568,24 @@ _DEFINITION = ("unit", "contributions", "on_violation", "on_conflict", "max_size
 
 def _definition(manifest: Manifest) -> dict[str, Any]:
     """What decides about which records are counted."""
-    said = manifest["description"]
-    result = {**said["unit"], **said["answers"], "max_size": said["max_size"], "unit": said["unit"]["column"]}
+    description = manifest["description"]
+    result = {
+        **description["unit"],
+        **description["answers"],
+        "max_size": description["max_size"],
+        "unit": description["unit"]["column"],
+    }
     result["contributions"] = result["contributions"] or 1
-    if not said["order"].get("choices"):
+    if not description["order"].get("choices"):
         result["on_conflict"] = None
     return result
 
 
 def require_same_definition(first: Manifest, second: Manifest) -> None:
     """Refuse to compare counts of different things."""
-    said = _definition(first), _definition(second)
+    both = _definition(first), _definition(second)
     for key in _DEFINITION:
-        one, other = said[0].get(key), said[1].get(key)
+        one, other = both[0].get(key), both[1].get(key)
         if one != other:
             raise InputError(
                 f"The releases count different things: their rules differ in {key!r} ({shown(one)} and {shown(other)})."

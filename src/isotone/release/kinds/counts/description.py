@@ -193,7 +193,7 @@ class OrderEntries(Section):
         """``children``, with the entry "" for the elements that have nothing above them."""
         if not isinstance(self.children, dict):
             return self.children
-        return {x or None: said for x, said in self.children.items()}
+        return {x or None: kind for x, kind in self.children.items()}
 
 
 @described
@@ -212,12 +212,12 @@ class FixedRoot:
     def of(cls, given: Any) -> Any:
         """A root from a mapping of both."""
         if isinstance(given, Mapping):
-            said = dict(cast("Mapping[str, Any]", given))
-            if set(said) != {"records", "catch_all"}:
+            parts = dict(cast("Mapping[str, Any]", given))
+            if set(parts) != {"records", "catch_all"}:
                 raise InputError(
                     "records and catch_all go together: the public number of records, and the leaf for all that is in no other."
                 )
-            return cls(**said)
+            return cls(**parts)
         if not isinstance(given, cls):
             raise InputError("root must give records and catch_all: {'records': 1000, 'catch_all': 'other'}.")
         return given
@@ -792,5 +792,5 @@ def questions_for(P: Poset, answers: Answers) -> dict[str, Question]:
 
 def question_texts(question: Question) -> list[str]:
     """Every text of a question that is published."""
-    said = [*question.plain().values(), column_name(question.column or question.name, "column")]
-    return [str(x) for part in said for x in (part if isinstance(part, list) else [part])]
+    texts = [*question.plain().values(), column_name(question.column or question.name, "column")]
+    return [str(x) for part in texts for x in (part if isinstance(part, list) else [part])]

@@ -410,10 +410,10 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
         if manifest.derived != how or not isinstance(integers, bool) or not manifest.consistent:
             return ["the manifest does not say how the values were derived"]
         wanted = consistent_columns(mechanism, tables, wanted, integers)
-    said = wave_faults(manifest) + _share_faults(mechanism)
+    faults = wave_faults(manifest) + _share_faults(mechanism)
     if manifest.law != law_entry(mechanism, level):
-        said.append("the law of the noise is not described as this version draws it")
-    return said + _differences(release.columns, wanted, list(mechanism.breakdown.columns))
+        faults.append("the law of the noise is not described as this version draws it")
+    return faults + _differences(release.columns, wanted, list(mechanism.breakdown.columns))
 
 
 def _share_faults(mechanism: MarginsMechanism) -> list[str]:

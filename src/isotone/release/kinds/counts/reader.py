@@ -311,8 +311,8 @@ class _CellTable:
 
     @cached_property
     def _key(self) -> bytes:
-        said = self.manifest["description"]
-        lists = {name: said[name] for name in ("order", "by", "margins", "unlisted")}
+        description = self.manifest["description"]
+        lists = {name: description[name] for name in ("order", "by", "margins", "unlisted")}
         return canonical_json({**lists, "mechanism": self.manifest.mechanism})
 
     @cached_property
@@ -354,23 +354,23 @@ class _CellTable:
 
     def cell(self, group: Any) -> Cell:
         """The cell that a reader names by the values of its attributes. None is the total."""
-        said = self.breakdown
+        breakdown = self.breakdown
         if not isinstance(group, Mapping | None):
             raise InputError(
-                f"The group of a breakdown is a mapping such as {{{said.columns[0]!r}: …}}, not {shown(group)}."
+                f"The group of a breakdown is a mapping such as {{{breakdown.columns[0]!r}: …}}, not {shown(group)}."
             )
         named: dict[str, str] = {str(key): str(value) for key, value in (group or {}).items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        margin = margin_of(said, list(named))
-        if margin not in said.margins:
-            labels = ", ".join(said.label(one) for one in said.margins)
-            raise InputError(f"The margin {said.label(margin)!r} was not released. There are: {labels}.")
+        margin = margin_of(breakdown, list(named))
+        if margin not in breakdown.margins:
+            labels = ", ".join(breakdown.label(one) for one in breakdown.margins)
+            raise InputError(f"The margin {breakdown.label(margin)!r} was not released. There are: {labels}.")
         places = list[int]()
-        for attribute, level in zip(said.attributes, margin, strict=True):
+        for attribute, level in zip(breakdown.attributes, margin, strict=True):
             values = attribute.values[level - 1] if level else ("",)
             value = named[attribute.names[level - 1]] if level else ""
             if value not in values:
                 near = did_you_mean(value, values) or "."
                 raise InputError(f"{attribute.names[level - 1]!r} has no value {shown(value)}{near}")
             places.append(values.index(value))
-        sizes = said.sizes(margin)
-        return said.margins.index(margin), int(np.ravel_multi_index(places, sizes))
+        sizes = breakdown.sizes(margin)
+        return breakdown.margins.index(margin), int(np.ravel_multi_index(places, sizes))

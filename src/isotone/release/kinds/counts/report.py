@@ -96,14 +96,14 @@ class CountsPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Answers, and records that break the order."""
-        rules, said = release.manifest["description"]["answers"], release.manifest["description"]
+        rules, description = release.manifest["description"]["answers"], release.manifest["description"]
         broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
         words = [
             *_asked(release),
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
             f"A record that breaks the order {broken[rules['on_violation']]}.",
         ]
-        if said["order"].get("choices"):
+        if description["order"].get("choices"):
             words.append(_CONFLICT[rules["on_conflict"]])
         recipe = draws_of(release.manifest)[0].mechanism
         if "catch_all" in recipe:
@@ -117,9 +117,9 @@ class CountsPage(Page):
                 f"This is one of {waves['planned']} releases that are planned. What all of them guarantee together: "
                 f"{guarantee_from(waves['together'])}."
             )
-        if said["max_size"]:
+        if description["max_size"]:
             words.append(
-                f"A record keeps at most {said['max_size']} yeses, those nearest to the top of the order."
+                f"A record keeps at most {description['max_size']} yeses, those nearest to the top of the order."
             )
         return words
 
@@ -186,11 +186,11 @@ def _go_together(release: Release) -> bool:
 def _joined(release: Release) -> str:
     """What the lines across options mean, if there are any."""
     kinds = {choice.kind for choice in release.order.choices}
-    said = {
+    sentences = {
         "exclusive": "A dashed line joins answers of which a record has at most one.",
         "partition": "A line joins answers of which a record has exactly one, so that they add up.",
     }
-    return "".join(f" {words}" for kind, words in said.items() if kind in kinds)
+    return "".join(f" {words}" for kind, words in sentences.items() if kind in kinds)
 
 
 def _short(label: str) -> str:
@@ -332,9 +332,9 @@ class BreakdownPage(CountsPage):
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Least squares, intervals, negative values, shares."""
-        said = release.manifest.mechanism
-        names = [" × ".join(margin) or "total" for margin in release.manifest["description"]["margins"]]
-        shares = ", ".join(f"{name} {share}" for name, share in zip(names, said["shares"], strict=True))
+        recipe = release.manifest.mechanism
+        names = [" × ".join(margin) or "total" for margin in release.manifest["recipe"]["margins"]]
+        shares = ", ".join(f"{name} {share}" for name, share in zip(names, recipe["shares"], strict=True))
         text = [
             f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
             "of the noise alone, whose law is public; errors in the data itself are not part of it.",

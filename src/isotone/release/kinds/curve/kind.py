@@ -306,14 +306,14 @@ class CurveKind(Kind):
     def faults(self, release: Release) -> list[str]:
         """Cells, bounds, ranges, directions and corners that the estimator cannot have given."""
         fit = self.rebuild(release.manifest)
-        said = {name: release.manifest.get(name) is not None for name in ("increasing", "band", "sums")}
+        present = {name: release.manifest.get(name) is not None for name in ("increasing", "band", "sums")}
         if isinstance(fit, SurfaceFit):
             return (
                 ["a surface has no such entries"]
-                if any(said.values())
+                if any(present.values())
                 else surface_faults(release.columns, fit)
             )
-        if said["sums"] != has_sums(fit.problem):
+        if present["sums"] != has_sums(fit.problem):
             return ["the noisy sums are not there, or the method has none"]
         if (release.manifest["increasing"], release.manifest.get("band")) != (
             fit.settings["increasing"]

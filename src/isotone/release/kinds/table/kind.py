@@ -379,11 +379,11 @@ class _StratumRows:
 
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
-    said, strata = manifest["description"], manifest.get("strata")
+    description, strata = manifest["description"], manifest.get("strata")
     wanted = {*_COLUMNS, *(["stratum"] if strata is not None else [])}
     if set(columns) not in (wanted, wanted | {"population", "rate"}):
         return ["the columns are not those of a table"]
-    upper, size = said["upper"], len(columns["value"])
+    upper, size = description["upper"], len(columns["value"])
     faults: list[str] = []
     if len(set(columns["category"])) < size:
         faults.append("a category stands twice")
@@ -393,7 +393,7 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     counts = [columns[name] for name in ("value", "low", "high") if size]
     if not all({*map(type, x)} == {int} and min(x) >= 0 and max(x) <= upper for x in counts):
         return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
-    level = float(said["confidence"])
+    level = float(description["confidence"])
     if not 0 < level < 1:
         return [*faults, "the confidence of the intervals is not between 0 and 1"]
     whole_table = {key: manifest.get(key) for key in ("method", "distribution", "finer")}
