@@ -430,7 +430,7 @@ class TableSheet(Sheet):
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
         within = _within(spec)
-        shape = spec.said(TableEntries).shape
+        shape = spec.section_of_type(TableEntries).shape
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
         return {"half": within, "plan": spec.plan().view, "words": "" if within is None else words}
 
@@ -464,7 +464,7 @@ def _within(spec: Spec) -> int | None:
     if table.counts is not None:
         return None
     mechanism = table.mechanism(spec.guarantee)
-    size, shape = len(table.categories), spec.said(TableEntries).shape
+    size, shape = len(table.categories), spec.section_of_type(TableEntries).shape
     return expected_errors(mechanism, shape, size=size, upper=table.upper).within
 
 

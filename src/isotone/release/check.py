@@ -199,7 +199,7 @@ def check_data(described: Description, data: Any) -> DeskReport:
 
 
 def _report(described: Description, source: Any, odd: Sequence[str], new: bool) -> DeskReport:
-    begin = _no_unit(new) if described.whose.column is None else _units(described, source)
+    begin = _no_unit(new) if described.privacy_unit.column is None else _units(described, source)
     return DeskReport((*begin, *odd, *described.findings(source)))
 
 
@@ -211,7 +211,7 @@ def _no_unit(new: bool) -> list[str]:
 
 
 def _units(described: Description, source: Any) -> list[str]:
-    column, most = described.whose.column, described.whose.most
+    column, most = described.privacy_unit.column, described.privacy_unit.most
     rows = UnitRows(column, most)
     frame = read_columns(open_source(source, {"unit": rows.unit_columns}), rows.unit_keys())
     sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()

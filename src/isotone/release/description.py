@@ -523,7 +523,7 @@ class Description(ABC):
     """The section of a spec that asks for it."""
     entries: ClassVar[type[Section]] = Section
     """The entries of that section beside the parameters."""
-    told: ClassVar[Mapping[str, str]] = FrozenMapping({})
+    elsewhere: ClassVar[Mapping[str, str]] = FrozenMapping({})
     """Parameters that the manifest does not repeat, each with the place that says it."""
     refused: ClassVar[Mapping[str, str]] = FrozenMapping({})
     """Parameters that people ask for and that there are none of, each with the reason."""
@@ -686,7 +686,7 @@ class Description(ABC):
     # -- what follows for all kinds
 
     @cached_property
-    def whose(self) -> Unit:
+    def privacy_unit(self) -> Unit:
         """The unit."""
         return cast("Unit", self.unit)
 
@@ -696,7 +696,9 @@ class Description(ABC):
 
     def guarantee(self, epsilon: Any = None, delta: Any = None, rho: Any = None) -> Guarantee:
         """The guarantee to the unit of this description."""
-        return PrivacyUnit(1, self.whose.neighbours, self.whose.words).guarantee(epsilon, delta, rho)
+        return PrivacyUnit(1, self.privacy_unit.neighbours, self.privacy_unit.words).guarantee(
+            epsilon, delta, rho
+        )
 
     def checked(self) -> Self:
         """The same description, built again: nothing that got round a check gets further."""
@@ -733,9 +735,9 @@ class Description(ABC):
         """
         return job.publish(job.draw(job.read(frame)), stamp), {}
 
-    def said(self) -> dict[str, Any]:
+    def in_manifest(self) -> dict[str, Any]:
         """What the manifest says of it."""
-        return {name: value for name, value in self.plain().items() if name not in self.told}
+        return {name: value for name, value in self.plain().items() if name not in self.elsewhere}
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Self:

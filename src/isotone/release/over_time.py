@@ -71,7 +71,7 @@ def opened(
 
     def release(stamp: Stamp, noise: str, shown: Shown) -> Release:
         common = {**vars(stated), "guarantee": guarantee_to(charged), **stamp.entries()}
-        entries = {"kind": described.kind_name, "description": described.said(), **common}
+        entries = {"kind": described.kind_name, "description": described.in_manifest(), **common}
         manifest = replace(described.manifest(mechanism, shown, entries), noise=noise, chain=[])
         return release_of(manifest, dict(zip(*shown, strict=True)))
 
@@ -127,7 +127,7 @@ def closed(
             )
     state = OpenSeries(ledger, secrets)
     opening = _opening(state)
-    if opening.description != described.said():
+    if opening.description != described.in_manifest():
         raise InputError(
             "This is not the series that was opened: other periods, stages, rules or groups need a new charge. Nothing was read."
         )

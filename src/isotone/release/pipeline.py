@@ -355,7 +355,7 @@ class Job:
         """What the release says about itself."""
         entries = {
             "kind": self.described.kind_name,
-            "description": self.described.said(),
+            "description": self.described.in_manifest(),
             **self.entries(stamp),
         }
         return self.described.manifest(self.mechanism, drawn, entries)

@@ -340,7 +340,7 @@ class Spec(Section):
         own = {key: getattr(self, key) for key in (self.key, BESIDE.get(self.key)) if key is not None}
         return {"data": self.data, "privacy": self.privacy, "output": self.output, **own}
 
-    def said(self, section: type[SectionType]) -> SectionType:
+    def section_of_type(self, section: type[SectionType]) -> SectionType:
         """The section of the spec's kind, which must be of the type given."""
         if not isinstance(self.section, section):
             asked = section.__name__.removesuffix("Entries").lower()
@@ -360,23 +360,23 @@ class Spec(Section):
         answers = Answers(**gathered(Answers, self._sections))
         section = self._sections.get("order", self.section)
         if not isinstance(section, OrderEntries):
-            section = self.said(OrderEntries)
+            section = self.section_of_type(OrderEntries)
         return self._from_public(lambda resolve: section.order(resolve, self.asked, answers))
 
     @property
-    def whose(self) -> Unit:
+    def privacy_unit(self) -> Unit:
         """The unit."""
         return Unit(**gathered(Unit, self._sections))
 
     @property
     def unit(self) -> str:
         """The privacy unit in words."""
-        return self.whose.words
+        return self.privacy_unit.words
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee to the unit."""
-        privacy, unit = self.privacy, self.whose
+        privacy, unit = self.privacy, self.privacy_unit
         if privacy.rho is not None:
             return Guarantee.zcdp(privacy.rho, neighbours=unit.neighbours, unit=unit.words)
         assert privacy.epsilon is not None
@@ -446,7 +446,7 @@ class Spec(Section):
 
 def open_ledger(spec: Spec) -> Ledger:
     """The spec's ledger, started on first use if the spec gives its total and the folder has no other ledger."""
-    privacy, unit = spec.privacy, spec.whose
+    privacy, unit = spec.privacy, spec.privacy_unit
     where = privacy.ledger if "://" in privacy.ledger else spec.resolve(privacy.ledger)
     total = privacy.budget.given() if privacy.budget is not None else {}
     return open_or_start(where, dataset=privacy.dataset, unit=unit.words, neighbours=unit.neighbours, **total)
@@ -544,7 +544,7 @@ def plan_of(
     result = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made))
     if rows_per_unit is None:
         return result
-    rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.whose.most
+    rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.privacy_unit.most
     combined = described.combines and most == 1
     share = 1.0 if combined else min(most / rows, 1.0)
     note = f"If a unit has {rows} row{'s' * (rows > 1)}, as you guess: "

@@ -74,7 +74,7 @@ def test_a_description_is_the_same_built_again_copied_or_pickled(name: str) -> N
     made = MADE[name]
     assert made.checked() == made == copy.deepcopy(made) == pickle.loads(pickle.dumps(made))
     assert hash(made.checked()) == hash(made)
-    assert eval(repr(made.checked().whose), {"Unit": iso.Unit}) == made.whose
+    assert eval(repr(made.checked().privacy_unit), {"Unit": iso.Unit}) == made.privacy_unit
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.confidence = 0.5
 
@@ -107,7 +107,7 @@ def test_what_gets_round_a_check_gets_no_further(tmp_path: Path) -> None:
         bent = copy.copy(iso.Counts(P))
         object.__setattr__(bent, name, wrong)
         if name == "unit":  # shorthand is read again, as when it is given
-            assert bent.checked().whose == iso.Unit("who")
+            assert bent.checked().privacy_unit == iso.Unit("who")
             continue
         for use in (
             lambda b=bent: b.plan(epsilon=1),
@@ -127,7 +127,7 @@ def test_what_gets_round_a_check_gets_no_further(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MADE)
 def test_the_plan_is_the_release(name: str, tmp_path: Path) -> None:
     made = MADE[name]
-    ledger = iso.Ledger(tmp_path / "l", epsilon=9, unit=made.whose.words)
+    ledger = iso.Ledger(tmp_path / "l", epsilon=9, unit=made.privacy_unit.words)
     best = made.plan(epsilon=1).best
     release = made.release(pa.table(ROWS), epsilon=1, ledger=ledger)
     assert release.manifest.mechanism["name"] == type(best).__name__
@@ -163,7 +163,7 @@ def test_a_new_parameter_is_one_field() -> None:
 
     made = Longer(P, patience=5)
     assert "patience" in inspect.signature(Longer).parameters
-    assert made.plain()["patience"] == made.identity()["patience"] == made.said()["patience"] == 5
+    assert made.plain()["patience"] == made.identity()["patience"] == made.in_manifest()["patience"] == 5
     assert made.checked() == made != Longer(P)
     assert "patience=5" in repr(made)
     with pytest.raises(InputError, match="patience"):

@@ -127,11 +127,11 @@ def test_the_manifest_says_every_parameter_but_those_that_stand_elsewhere(kind, 
     """A description can be built again from what is published, and every exclusion has a place that says it."""
     release = releases[kind.name]
     described = kind.described.from_manifest(release.manifest, release.columns)
-    assert set(release.manifest.description) == set(described.plain()) - set(kind.described.told)
-    assert described.said() == release.manifest.description
-    assert all(kind.described.told.values())
+    assert set(release.manifest.description) == set(described.plain()) - set(kind.described.elsewhere)
+    assert described.in_manifest() == release.manifest.description
+    assert all(kind.described.elsewhere.values())
     assert {
-        name: sorted(each.described.told) for name, each in zip(KIND_NAMES, all_kinds(), strict=True)
+        name: sorted(each.described.elsewhere) for name, each in zip(KIND_NAMES, all_kinds(), strict=True)
     } == {
         "counts": ["relaxation"],
         "table": ["categories", "population", "strata"],

@@ -185,7 +185,7 @@ def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
         y_range=(0, 1),
         x_grid=[0, Fraction(1, 4), 1],  # pyright: ignore
         method=("baseline", 16),
-        unit=curve.whose,
+        unit=curve.privacy_unit,
     )
     assert curve.mechanism(curve.guarantee(1)).settings["value_levels"] == 16
     assert "baseline method" in str(curve_spec(tmp_path, 'method = "baseline"').plan())

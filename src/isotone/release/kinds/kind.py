@@ -275,7 +275,7 @@ class Stamp:
 
 def require_unit(described: Description, stated: Guarantee) -> None:
     """Refuse a guarantee for other units or against other neighbours than those of the description."""
-    unit = described.whose
+    unit = described.privacy_unit
     if unit.neighbours != stated.neighbours:
         raise InputError("the neighbours of the description are not those of the guarantee")
     if unit.words != stated.unit:

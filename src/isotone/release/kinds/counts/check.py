@@ -31,7 +31,7 @@ __all__ = ["check_counts"]
 
 def check_counts(described: Counts, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""
-    P, said = described.P, described.said_answers
+    P, said = described.P, described.answer_rules
     where, groups = described.source(source, None).records, described.groups
     rules = replace(described.rules, on_violation="close", on_conflict="first", max_size=None)
     stated = None if described.fixed_root is None else described.fixed_root.records

@@ -329,7 +329,7 @@ class Counts(Description):
     key: ClassVar[str] = "order"
     entries: ClassVar[type[Section]] = OrderEntries
     combines: ClassVar[bool] = True
-    told: ClassVar[Mapping[str, str]] = FrozenMapping({"relaxation": "the entry mechanism"})
+    elsewhere: ClassVar[Mapping[str, str]] = FrozenMapping({"relaxation": "the entry mechanism"})
     refused: ClassVar[Mapping[str, str]] = FrozenMapping(
         {
             "weights": "Survey weights are refused: a weight multiplies what one person reveals, and weights are computed from the "
@@ -419,7 +419,7 @@ class Counts(Description):
     """How many releases at this price are planned, such as one a year. Their total stands in the manifest, and the ledger must be able to pay it."""
 
     def __post_init__(self) -> None:
-        answers = self.said_answers
+        answers = self.answer_rules
         questions_for(self.order, answers)
         if self.by is None and (
             self.margins is not None or self.importance is not None or self.unlisted != "drop"
@@ -442,7 +442,7 @@ class Counts(Description):
             object.__setattr__(self, "margins", tuple(result.names(margin) for margin in result.margins))
         _ = self.rules, self.setting
         if self.root is not None or isinstance(self.method, FixedRootMechanism):
-            self.require_every_place(self.whose.neighbours)
+            self.require_every_place(self.privacy_unit.neighbours)
 
     # -- parts
 
@@ -452,7 +452,7 @@ class Counts(Description):
         return self.order
 
     @cached_property
-    def said_answers(self) -> Answers:
+    def answer_rules(self) -> Answers:
         """Where answers are and what counts as a yes."""
         return cast("Answers", self.answers)
 
@@ -508,7 +508,7 @@ class Counts(Description):
     @cached_property
     def rules(self) -> RecordRules:
         """How rows become records."""
-        unit, answers = self.whose, self.said_answers
+        unit, answers = self.privacy_unit, self.answer_rules
         rules = answers.on_violation, self.max_size, answers.words, answers.on_conflict
         return RecordRules(unit.column, unit.most, *rules)
 
@@ -520,17 +520,17 @@ class Counts(Description):
         root = self.fixed_root
         fixed = None if root is None else {"records": root.records, "catch_all": root.catch_all}
         care = dict(self.care) if isinstance(self.care, Mapping) else self.care
-        return Setting(self.P, self.whose.most, self.max_size, self.relaxation, care, number, fixed)
+        return Setting(self.P, self.privacy_unit.most, self.max_size, self.relaxation, care, number, fixed)
 
     def require_every_place(self, neighbours: str) -> None:
         """Refuse to fix the root of a hierarchy where some unit might have no place in it, or more than one."""
-        answers = self.said_answers
+        answers = self.answer_rules
         reasons = {
             "a unit that is added or removed changes the number of records: say neighbours='replace'": not (
                 adjacency(cast("Any", neighbours)).exchanges
             ),
             "a unit may have several rows or none, and rows without one are left out: say unit=None, so that every row is "
-            "a unit": self.whose.column is not None,
+            "a unit": self.privacy_unit.column is not None,
             "a row of wide data may have no code, or several: name the column of the code, element=": answers.element
             is None,
             "records that break a rule are dropped: leave out on_violation and on_conflict": "drop"
@@ -581,7 +581,7 @@ class Counts(Description):
 
     def source(self, data: Any, mechanism: Any) -> CountSource:
         """Where answers are read, and how they become records."""
-        answers = self.said_answers
+        answers = self.answer_rules
         questions = questions_for(self.P, answers)
         records = RecordSource(data, answers.element, dict(answers.columns), questions)
         return CountSource(records, self.P, self.rules, self.groups)
@@ -708,7 +708,7 @@ class Counts(Description):
         given = self.plain()
         asked = {
             q.name: q.definition()
-            for q in questions_for(self.P, self.said_answers).values()
+            for q in questions_for(self.P, self.answer_rules).values()
             if q.has_own_rule
         }
         if self.is_breakdown:

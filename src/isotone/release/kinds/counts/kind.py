@@ -177,7 +177,7 @@ class CountsKind(Kind):
         """Labels, errors and intervals that are not those of the mechanism."""
 
         described = Counts.from_manifest(release.manifest, release.columns)
-        if described.said() != release.manifest.description:
+        if described.in_manifest() != release.manifest.description:
             return ["the description is not written as a release writes it"]
         if described.is_breakdown != has_margins(release.manifest):
             return ["the columns are not those of what is described"]

@@ -419,7 +419,7 @@ class Curve(Description):
 
     def mechanism(self, guarantee: Guarantee) -> ChainFit | SurfaceFit:
         """The estimator, with every parameter checked."""
-        self.whose.require_column()
+        self.privacy_unit.require_column()
         return (SurfaceFit if self.is_surface else ChainFit).of(self, kept(guarantee))
 
     def charged(self, mechanism: ChainFit | SurfaceFit, guarantee: Guarantee) -> Guarantee:
@@ -474,7 +474,7 @@ class Curve(Description):
             methods=tuple(dict.fromkeys((method, "auto", "baseline", "bins"))),
             output=self.output,
             neighbours=guarantee.neighbours,
-            contributions=self.whose.most,
+            contributions=self.privacy_unit.most,
         )
         if self.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
@@ -492,7 +492,7 @@ class Curve(Description):
 
         guarantee, (bottom, top) = kept(guarantee), map(float, self.y_ends)
         (x, y), last, seen = mechanism.example(self)
-        units, times = guarantee.adjacency.changes, self.whose.most
+        units, times = guarantee.adjacency.changes, self.privacy_unit.most
         owners = np.append(np.arange(len(y)), len(y) + np.repeat(np.arange(units), times))
 
         def release(extra: float | None) -> Any:
@@ -609,7 +609,7 @@ class ChainFit:
         settings: dict[str, Any] = {
             **budget_of(guarantee),
             "neighbours": guarantee.neighbours,
-            "contributions": curve.whose.most,
+            "contributions": curve.privacy_unit.most,
             **{name: value for name, value in given.items() if value is not None},
         }
         problem = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
@@ -625,7 +625,7 @@ class ChainFit:
 
     def source(self, data: Any, curve: Curve) -> PointSource:
         """Both columns on the grids of the problem."""
-        source = point_source(data, curve.xs[0], curve.y, self.problem, curve.whose.column)
+        source = point_source(data, curve.xs[0], curve.y, self.problem, curve.privacy_unit.column)
         return replace(source, words=curve.answer_words)
 
     def fitted(self, points: Any) -> Any:
@@ -717,7 +717,7 @@ class SurfaceFit:
             "y_range": curve.y_ends,
             **budget_of(guarantee),
             "neighbours": guarantee.neighbours,
-            "contributions": curve.whose.most,
+            "contributions": curve.privacy_unit.most,
             "loss": curve.loss,
             **({} if curve.public_n is None else {"public_n": curve.public_n}),
         }
@@ -740,7 +740,7 @@ class SurfaceFit:
 
     def source(self, data: Any, curve: Curve) -> CellSource:
         """The columns in bins."""
-        unit, bins = curve.whose, self.settings["bins"]
+        unit, bins = curve.privacy_unit, self.settings["bins"]
         return CellSource(
             data, curve.xs, curve.y, tuple(curve.limits), bins, curve.y_ends, FINE, unit.column, unit.most
         )

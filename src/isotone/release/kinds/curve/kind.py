@@ -281,7 +281,7 @@ class CurveKind(Kind):
     def rebuild(self, manifest: Manifest) -> ChainFit | SurfaceFit:
         """The estimator of the description that a manifest holds, which must be the one that it names."""
         description = Curve.from_manifest(manifest, {})
-        if description.said() != manifest.description:
+        if description.in_manifest() != manifest.description:
             raise InputError("the description is not written as a release writes it")
         stated = guarantee_from(manifest.guarantee)
         require_unit(description, stated)

@@ -299,14 +299,14 @@ class Distribution(LineDescription):
     """What low and high are a band for: these records, or the population that they were drawn from (one record a unit). Readers may ask for either."""
 
     def __post_init__(self) -> None:
-        check_contributions(self.whose.most, self.whose.column)
+        check_contributions(self.privacy_unit.most, self.privacy_unit.column)
         if self.cells is not None and not isinstance(self.grid, str):
             raise InputError("cells goes with an even grid or one of ratios: a list of values has its own.")
         if self.cells is not None and self.grid == "integers":
             raise InputError(
                 "cells goes with an even grid or one of ratios: whole numbers are cells of their own."
             )
-        if self.band == "population" and self.whose.most > 1:
+        if self.band == "population" and self.privacy_unit.most > 1:
             raise InputError(
                 "There is no band for the population where a unit has several records, which are no independent draws from it: "
                 "leave band out, or set contributions to 1."
@@ -338,7 +338,7 @@ class Distribution(LineDescription):
 
     def source(self, data: Any, mechanism: DistributionMechanism) -> LineSource:
         """The column, its grid and the groups."""
-        unit = self.whose
+        unit = self.privacy_unit
         return LineSource(data, self.column, self.line, self.groups, unit.column, unit.most)
 
     def rows(self, mechanism: DistributionMechanism, line: MeasuredLine) -> dict[str, Any]:

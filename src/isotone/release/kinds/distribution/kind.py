@@ -184,7 +184,7 @@ def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMech
     described, stated = kind.from_manifest(manifest, {}), guarantee_from(manifest.guarantee)
     if described.said() != manifest.description:
         raise InputError("the description is not written as a release writes it")
-    if described.whose.neighbours != stated.neighbours:
+    if described.privacy_unit.neighbours != stated.neighbours:
         raise InputError("the neighbours of the description are not those of the guarantee")
     result = described.mechanism(stated)
     if recipe_of(result) != manifest.mechanism:

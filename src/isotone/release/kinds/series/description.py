@@ -244,7 +244,9 @@ class Series(Description):
                 "Gaussian noise for groups of a series where units are replaced is not proved: use add-remove, or epsilon alone."
             )
         more = {} if progress is None else {"progress": progress}
-        return plan_series(self.stages, len(self.periods), guarantee, self.whose.most, self.matters, **more)
+        return plan_series(
+            self.stages, len(self.periods), guarantee, self.privacy_unit.most, self.matters, **more
+        )
 
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Noise for a series, the least error of what matters first."""
@@ -260,7 +262,7 @@ class Series(Description):
 
     def source(self, data: Any, mechanism: Any) -> SeriesSource:
         """Where rows are read, and how they become histories."""
-        answers = self.survey.said_answers
+        answers = self.survey.answer_rules
         questions = questions_for(self.stages, answers)
         return SeriesSource(self, RecordSource(data, answers.element, answers.columns, questions))
 

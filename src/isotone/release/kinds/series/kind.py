@@ -76,9 +76,9 @@ class SeriesKind(Kind):
         """What the noise guarantees for the histories that the rules let through."""
         manifest, stated = release.manifest, guarantee_from(release.manifest.guarantee)
         described, mechanism = Series.from_manifest(manifest, {}), mechanism_of(manifest)
-        if mechanism.contributions < described.whose.most:
+        if mechanism.contributions < described.privacy_unit.most:
             raise InputError("the mechanism is for fewer histories of a unit than were counted")
-        if described.whose.neighbours != stated.neighbours:
+        if described.privacy_unit.neighbours != stated.neighbours:
             raise InputError("the neighbours of the description are not those of the guarantee")
         result = replace(mechanism.guarantee, unit=stated.unit)
         if described.groups is not None and result.kind != "pure" and result.adjacency.exchanges:
@@ -92,7 +92,7 @@ class SeriesKind(Kind):
         manifest, columns = release.manifest, release.columns
         assert isinstance(manifest, SeriesManifest)
         described, mechanism = Series.from_manifest(manifest, {}), mechanism_of(manifest)
-        if described.said() != manifest.description:
+        if described.in_manifest() != manifest.description:
             return ["the description is not written as a release writes it"]
         shown, planned = manifest.shown, len(described.periods)
         if sorted(set(shown)) != shown or not all(0 <= t < planned for t in shown):

@@ -127,7 +127,7 @@ class Table(Description):
     form: ClassVar[type[Manifest]] = TableManifest
     key: ClassVar[str] = "table"
     entries: ClassVar[type[Section]] = TableEntries
-    told: ClassVar[Mapping[str, str]] = FrozenMapping(
+    elsewhere: ClassVar[Mapping[str, str]] = FrozenMapping(
         {
             "categories": "the column category of release.csv",
             "strata": "the column stratum of release.csv, and the entry strata",
@@ -168,7 +168,7 @@ class Table(Description):
             raise InputError("categories is empty: give the public list of categories.")
         if self.counts is not None:
             self._require_pair(self.counts)
-        check_contributions(self.whose.most, "" if self.aggregated else self.whose.column)
+        check_contributions(self.privacy_unit.most, "" if self.aggregated else self.privacy_unit.column)
         object.__setattr__(self, "strata", _classes(self.strata, self.categories))
         object.__setattr__(self, "population", _people_of(self.population, self.categories))
 
@@ -176,7 +176,7 @@ class Table(Description):
         """Refuse pairs that are none, whose contributions nobody stated, or whose rows could not be told apart."""
         if len(names) != 2:
             raise InputError(f"counts must name two columns, not {len(names)}.")
-        if self.kind is None and self.whose.contributions is None:
+        if self.kind is None and self.privacy_unit.contributions is None:
             raise InputError(
                 "contributions must be declared for two columns of counts: how often one unit may count in both together. Nothing in "
                 "such rows could tell or bound it."
@@ -232,7 +232,7 @@ class Table(Description):
         # at a small ε the other column says much of the distribution (docs/theory/tables-whole.md, section 6)
         small = None if self.counts is None else "counts"
         # rows of a unit are counted once in a category; of aggregated rows nothing is known but their number
-        more: dict[str, Any] = {"contributions": self.whose.most, "once": not self.aggregated}
+        more: dict[str, Any] = {"contributions": self.privacy_unit.most, "once": not self.aggregated}
         return table_mechanism(self.upper, guarantee, self.emphasis, small=small, **more)
 
     def charged(self, mechanism: TableMechanism, guarantee: Guarantee) -> Guarantee:
@@ -241,7 +241,7 @@ class Table(Description):
 
     def source(self, data: Any, mechanism: TableMechanism) -> CategorySource | PairSource:
         """The column of the categories, and that of counts where there is one."""
-        unit, top = self.whose, mechanism.upper
+        unit, top = self.privacy_unit, mechanism.upper
         if self.counts is None:
             return CategorySource(data, self.category, self.names, top, self.count, unit.column, unit.most)
         both = self.counts[0], self.counts[1]
@@ -330,7 +330,7 @@ class Table(Description):
             size=len(self.categories),
             **budget_of(guarantee),
             once=not self.aggregated,
-            contributions=self.whose.most,
+            contributions=self.privacy_unit.most,
             neighbours=guarantee.neighbours,
             progress=progress,
             released=(self.row_name(mechanism), mechanism),

@@ -310,7 +310,7 @@ class TableKind(Kind):
         """What the mechanism of the manifest guarantees, which must be that of its description."""
         stated, mechanism = guarantee_from(release.manifest.guarantee), self.rebuild(release.manifest)
         description = Table.from_manifest(release.manifest, release.columns)
-        if mechanism.unit.contributions < description.whose.most:
+        if mechanism.unit.contributions < description.privacy_unit.most:
             raise InputError("the noise is for fewer categories a unit than the rules let through")
         if isinstance(mechanism, GaussianTableMechanism) and mechanism.once and description.aggregated:
             raise InputError(
@@ -343,7 +343,7 @@ class TableKind(Kind):
     def faults(self, release: Release) -> list[str]:
         """Categories, bounds, errors and intervals that the mechanism cannot have given."""
         described = Table.from_manifest(release.manifest, release.columns)
-        if described.said() != release.manifest.description:
+        if described.in_manifest() != release.manifest.description:
             return ["the description is not written as a release writes it"]
         if not _has_what_is_described(release, described):
             return ["the classes or the pairs are not those that are described"]
