@@ -454,7 +454,7 @@ def open_ledger(spec: Spec) -> Ledger:
 
 def make_ledger(spec: Spec) -> None:
     """Make the ledger of a spec before its first charge, which a further one in a folder needs."""
-    privacy, unit = spec.privacy, spec.whose
+    privacy, unit = spec.privacy, spec.privacy_unit
     total = privacy.budget.given() if privacy.budget is not None else {}
     where = spec.resolve(privacy.ledger)
     Ledger(where, dataset=privacy.dataset, unit=unit.words, neighbours=unit.neighbours, **total).create()

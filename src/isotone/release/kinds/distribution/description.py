@@ -163,7 +163,7 @@ class LineDescription(Description):
             statuses=self.statuses,
             apart=self.apart,
             groups=len(self.group_names),
-            contributions=self.whose.most,
+            contributions=self.privacy_unit.most,
             public_n=cast("int | None", self.public_n),
             neighbours=guarantee.neighbours,
             **budget_of(self.charged(None, guarantee)),

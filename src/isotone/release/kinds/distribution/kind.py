@@ -182,7 +182,7 @@ def estimate_of(found: Any, confidence: float, about: Any) -> Estimate:
 def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMechanism:
     """The mechanism of the description that a manifest holds, which must be the one that it names."""
     described, stated = kind.from_manifest(manifest, {}), guarantee_from(manifest.guarantee)
-    if described.said() != manifest.description:
+    if described.in_manifest() != manifest.description:
         raise InputError("the description is not written as a release writes it")
     if described.privacy_unit.neighbours != stated.neighbours:
         raise InputError("the neighbours of the description are not those of the guarantee")

@@ -92,7 +92,7 @@ class Survival(LineDescription):
     """The number of records, if it is public. Otherwise a noisy one costs 2 % of the budget."""
 
     def __post_init__(self) -> None:
-        if self.whose.most > 1:
+        if self.privacy_unit.most > 1:
             raise InputError(
                 "A unit has one time and one event here, so contributions is 1: give its rows an end first."
             )
@@ -139,8 +139,8 @@ class Survival(LineDescription):
             self.time,
             self.line,
             self.groups,
-            self.whose.column,
-            self.whose.most,
+            self.privacy_unit.column,
+            self.privacy_unit.most,
             event=self.event,
             words=self.answer_words,
         )
