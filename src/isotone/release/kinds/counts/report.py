@@ -333,7 +333,7 @@ class BreakdownPage(CountsPage):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Least squares, intervals, negative values, shares."""
         recipe = release.manifest.mechanism
-        names = [" × ".join(margin) or "total" for margin in release.manifest["recipe"]["margins"]]
+        names = [" × ".join(margin) or "total" for margin in release.manifest["description"]["margins"]]
         shares = ", ".join(f"{name} {share}" for name, share in zip(names, recipe["shares"], strict=True))
         text = [
             f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
