@@ -63,7 +63,8 @@ _pages = Environment(
 )
 
 
-_pages.filters["in_digits"] = in_digits
+_own: dict[str, Any] = {"in_digits": in_digits}
+_pages.filters.update(_own)
 
 
 def desk_of(request: Request) -> Desk:

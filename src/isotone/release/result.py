@@ -380,6 +380,7 @@ class Release(Questions):
 
         ``print(release)`` shows them as a table of plain text.
         """
+        libraries: dict[Literal["pandas", "polars", "arrow"], str]
         libraries = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
         if kind is None:
             kind = next(name for name, library in libraries.items() if find_spec(library))
