@@ -114,7 +114,8 @@ def test_a_spec_that_was_not_saved_is_not_released(client):
 
 
 def test_too_small_a_budget_says_so_and_charges_nothing(client):
-    here = saved(client, budget={"total": "0.5"})
+    iso.Ledger(client.desk.root.folder / "survey.ledger", epsilon="0.5", unit="person").create()
+    here = saved(client, budget={"total": ""})
     page = released(client, here).text
     assert "too short" in page
     assert charges(client) == []

@@ -10,6 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 from rich.console import Console
 
+import isotone as iso
 from isotone.errors import InputError
 from isotone.tables import TwoStageMechanism
 from isotone.tables import plan as table_plan
@@ -157,3 +158,9 @@ def test_runs_go_on_until_distances_are_known_but_not_forever() -> None:
     assert [goes_on([(2.0, 0.0)] * number) for number in (0, 11, 12)] == [True, True, False]
     slight = [(2.0 + 0.3 * (-1) ** at, 0.0) for at in range(12)]  # 0.045 of the mean after 12 runs
     assert not goes_on(slight)
+
+
+def test_a_category_that_is_there_twice_is_refused_before_a_release_would() -> None:
+    for names in (["A", "B", "A"], ["1", 1.0]):
+        with pytest.raises(InputError, match="categories must be distinct"):
+            iso.Table("county", names, upper=5).plan(epsilon=1)

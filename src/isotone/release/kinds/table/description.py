@@ -16,6 +16,7 @@ from isotone.errors import InputError
 from isotone.privacy.checks import exact, positive, require_list, shown
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
+from isotone.reading.columns import public_texts
 from isotone.reading.contributions import check_contributions
 from isotone.reading.questions import Question
 from isotone.release.description import (
@@ -323,6 +324,7 @@ class Table(Description):
         """Mechanisms compared on a table of the guessed shape, by default a skewed one."""
         from isotone.tables.plan import plan
 
+        public_texts(self.categories, "categories")  # what a release would refuse
         mechanism = self.mechanism(guarantee)
         return plan(
             "skewed" if guess is None else guess,
