@@ -85,7 +85,7 @@ class Survival(LineDescription):
     no: Words = None
     """With `yes`: the words that mean none, by default 0, false, f, no and n."""
     cells: Annotated[Size, Field(ge=2, le=MOST_CELLS)] | None = None
-    """How many cells time has up to the horizon. By default as many as there are round steps, up to 65,536, and fewer for more than 7 groups."""
+    """How many cells time has up to the horizon. By default as many as there are round steps, up to 65,536, and fewer for more than 7 groups. Where times are whole numbers, give the horizon."""
     by: By | None = None
     """A column of groups with the public list of its values, such as arm = ["old", "new"]: a curve for each, for the price of one. Rows of other values are left out."""
     public_n: Size | None = None
