@@ -1,8 +1,7 @@
 """Faults that are drawn at random over the packages that matter, and what becomes of them.
 
 They are drawn by ``operators.py`` with a seed that is the hash of the commit. Each is met by the tests that concern its module: first
-those that the list names for it and those that import it, then those of its package and the laws, for as long as ``ENOUGH`` says.
-A test that fails without a fault too catches nothing: those that caught something run once more without one. What became of each
+those that the list names for it, those of its name and those that import it, then those of its package and the laws. What became of each
 fault is kept at once, so that a run that was cut off goes on where it was. What survives is written to a file, where somebody who
 wrote neither the code nor the tests says of each whether it is ``equivalent`` or a ``missing test``.
 """
@@ -13,14 +12,13 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.faults import ROOT, Fault, read_faults
-from tests.mutants.trial import Trial, plant, run_tests
+from tests.mutants.trial import Trial
 
-__all__ = ["Drawn", "Kept", "commit", "draw", "meet", "verdict", "write_survivors"]
+__all__ = ["Drawn", "Kept", "commit", "draw", "test_files", "verdict", "write_survivors"]
 
 PACKAGES = (
     "noise",
@@ -31,17 +29,14 @@ PACKAGES = (
     "counts",
     "tables",
     "curves",
+    "distribution",
+    "series",
     "forms",
     "release/verify",
     "release/kinds/*/kind",
     "release/kinds/*/*faults",
 )
 """Where faults are drawn: folders and modules whose paths begin so."""
-
-ENOUGH = 25
-"""Seconds of processor time of tests that pass, of those nearest to a fault and again of the others, until it has survived."""
-LONGEST = 900
-"""Seconds by the clock, for what waits and does not compute."""
 
 _SOURCE = ROOT / "src" / "isotone"
 
@@ -100,9 +95,10 @@ class _Tests:
         self.named: dict[str, dict[str, None]] = {}
         for fault in read_faults():
             self.named.setdefault(fault.module, {}).update(dict.fromkeys(fault.tests))
-        folders = ("unit", "attacks", "laws", "statistical")
-        files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
-        self.files = {path: path.read_text(encoding="utf-8") for path in files}
+        texts = {path: path.read_text(encoding="utf-8") for path in test_files()}
+        # a file that loads few modules is about those that it loads
+        loaded = {path: len(set(re.findall(r"isotone[\w.]*", text))) for path, text in texts.items()}
+        self.files = {path: texts[path] for path in sorted(texts, key=lambda path: loaded[path])}
 
     def of(self, module: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The nearest tests of a fault in the module, and the others. A file stands once."""
@@ -110,26 +106,24 @@ class _Tests:
         package = module.partition("/")[0]
         parent, _, name = dotted.rpartition(".")
         imported = re.compile(rf"{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{name}\b")
-        near = [
-            path for path, text in self.files.items() if path.stem == f"test_{name}" or imported.search(text)
-        ]
+        same_name = [path for path in self.files if path.stem == f"test_{name}"]
+        near = [*same_name, *(path for path, text in self.files.items() if imported.search(text))]
         same = [path for path in self.files if package in path.parent.name or path.stem == f"test_{package}"]
         laws = [path for path in self.files if path.parent.name == "laws"]
         far = [*same, *(laws if package in ("noise", "privacy", "linear", "counts") else [])]
-        names = [path.relative_to(ROOT).as_posix() for path in dict.fromkeys([*near, *far])]
-        return (*self.named.get(module, ()), *names[: len(near)]), tuple(names[len(near) :])
+        nearest, every = (
+            dict.fromkeys(path.relative_to(ROOT).as_posix() for path in paths)
+            for paths in (near, [*near, *far])
+        )
+        return (*self.named.get(module, ()), *nearest), tuple(name for name in every if name not in nearest)
 
 
-def meet(one: Drawn, copy: Path, unsound: Iterable[str]) -> Trial:
-    """Plant a fault in a copy and run its tests, but for those that fail without a fault too."""
-    left_out = [f"--deselect={test}" for test in unsound]
-    with plant(one.fault, copy):
-        trial = Trial("passed", "", 0.0)
-        for tests in (one.fault.tests, one.others):
-            if trial.outcome == "passed" and tests:
-                found = run_tests(copy, tests, LONGEST, enough=ENOUGH, options=left_out)
-                trial = replace(found, cpu=trial.cpu + found.cpu)
-        return trial
+def test_files() -> list[Path]:
+    """The files of tests that a fault drawn at random may be met by."""
+    folders = ("unit", "attacks", "laws", "statistical", "neighbours")
+    left_out = ("desk", "project", "audit", "svg")
+    files = [path for folder in folders for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
+    return [path for path in files if path.parent.name not in left_out]
 
 
 class Kept:
@@ -142,7 +136,7 @@ class Kept:
         self.trials = {row.pop("name"): Trial(**row) for row in map(json.loads, lines)}
 
     def add(self, name: str, trial: Trial) -> None:
-        """Keep one more."""
+        """Keep one more. What is known of a fault last counts."""
         self.trials[name] = trial
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"name": name, **vars(trial)}) + "\n")

@@ -26,7 +26,7 @@ import pytest
 
 from tests.mutants.faults import ROOT, Fault
 
-__all__ = ["LIBRARIES", "Trial", "make_copy", "plant", "run_tests"]
+__all__ = ["LIBRARIES", "Trial", "enter", "make_copy", "plant", "run_tests", "verdict_of"]
 
 LIBRARIES = ("hypothesis", "numba", "pandas", "scipy.optimize", "scipy.stats")
 """What many tests load: a fork of a process that has them begins at once."""
@@ -114,10 +114,17 @@ def _judge(code: int, said: str) -> tuple[str, str, str]:
         return "error", "the tests did not end within their time of the processor", ""
     marked = [line.removeprefix(_MARK) for line in said.splitlines() if line.startswith(_MARK)]
     if code == pytest.ExitCode.TESTS_FAILED and marked:
-        test, exception = json.loads(marked[0])
-        why = f"{test} ({exception})"
-        return ("error", f"broken code: {why}", test) if exception in _BROKEN else ("failed", why, test)
+        trial = verdict_of(*json.loads(marked[0]))
+        return trial.outcome, trial.why, trial.test
     return "error", f"exit code {code}\n" + "\n".join(said.splitlines()[-15:]), ""
+
+
+def verdict_of(test: str, exception: str, cpu: float = 0.0) -> Trial:
+    """What it means that a test failed with an exception of this type."""
+    why = f"{test} ({exception})"
+    if exception in _BROKEN:
+        return Trial("error", f"broken code: {why}", cpu, test)
+    return Trial("failed", why, cpu, test)
 
 
 class _Tell:
@@ -140,6 +147,22 @@ class _Tell:
         return report
 
 
+def enter(copy: Path, output: int) -> None:
+    """Make this process one of the copy: its folder, its modules, and a file for what it shows."""
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.chdir(copy)
+    os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLBACKEND": "Agg"}
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
+    sys.path[:] = [
+        str(copy),
+        str(copy / "src"),
+        *(p for p in sys.path if not p.startswith(str(ROOT / "src"))),
+    ]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "isotone")]:
+        del sys.modules[name]  # those of the copy are loaded
+
+
 def _in_copy(copy: Path, tests: list[str], output: int, enough: float) -> int:
     """Run the tests in a group of processes of its own: what they start ends with them."""
     code, tell = 99, _Tell(time.process_time() + enough)
@@ -147,18 +170,7 @@ def _in_copy(copy: Path, tests: list[str], output: int, enough: float) -> int:
         if enough < math.inf:  # no test takes as long as all together may
             resource.setrlimit(resource.RLIMIT_CPU, (int(tell.enough + enough), resource.RLIM_INFINITY))
         os.setsid()
-        for stream in (1, 2):
-            os.dup2(output, stream)
-        os.chdir(copy)
-        os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLBACKEND": "Agg"}
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
-        sys.path[:] = [
-            str(copy),
-            str(copy / "src"),
-            *(p for p in sys.path if not p.startswith(str(ROOT / "src"))),
-        ]
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "isotone")]:
-            del sys.modules[name]  # those of the copy are loaded
+        enter(copy, output)
         options = ["-q", "-x", "-m", "not services", "-p", "no:xdist"]
         code = int(pytest.main([*options, *tests], plugins=[tell]))
         if tell.ended and code == pytest.ExitCode.INTERRUPTED:
