@@ -22,6 +22,9 @@ from isotone.errors import InputError
 from isotone.inference import Measured
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
+from isotone.release.result import Release
+from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
+from isotone.series.two_scale import over_time
 from tests.laws.test_counts import MECHANISMS, MORE
 from tests.support.chisquare import FALSE_ALARM
 from tests.support.mechanisms import functions
@@ -71,7 +74,42 @@ TESTED: dict[str, str] = {
     "rho_for": "tests/unit/counts/test_plan.py",
 }
 """What states a confidence, and where its coverage, or the bound that it is made of, is tested."""
-PACKAGES = ("counts", "linear", "inference", "curves", "tables", "distribution")
+PACKAGES = ("counts", "linear", "inference", "curves", "tables", "distribution", "series")
+ANSWERS: dict[str, tuple[str, ...]] = {
+    "contrast": ("contrast",),
+    "share": ("share", "population_share"),
+    "shares": ("shares",),
+    "change": ("changes",),
+    "rank": ("rank",),
+    "sum": ("reach", "contrast"),
+    "sums": ("reach", "contrast"),
+    "at": ("records_band", "population_band", "credible_band"),
+    "difference": ("changes", "records_band", "band_for_records", "of series"),
+    "quantile": ("quantile",),
+    "quantiles": ("quantile",),
+    "cdf": ("cdf",),
+    "survival": ("band_for_survival",),
+    "hazard": ("band_for_survival",),
+    "at_risk": ("band_for_survival",),
+    "restricted_mean": ("measured",),
+    "lorenz": ("lorenz",),
+    "gini": ("gini",),
+}
+"""What a release answers with an interval, by the names of ``TESTED`` that the answer is made of."""
+TOGETHER = "tests/unit/distribution/test_figures.py::test_intervals_hold_together_whenever_the_band_does"
+TESTED |= dict.fromkeys(("quantile", "cdf", "lorenz", "gini"), TOGETHER)
+TESTED["of series"] = f"{HERE}::test_counts_over_time_and_what_is_new_hold_as_often_as_stated"
+
+
+def test_whatever_a_release_answers_is_tested():
+    """Readers have these methods for all kinds: a new one has to say here what its interval is made of."""
+    asked = {
+        name
+        for name, method in inspect.getmembers(Release, inspect.isfunction)
+        if "confidence" in inspect.signature(method).parameters and not name.startswith("_")
+    }
+    assert asked == ANSWERS.keys()
+    assert all(made_of in TESTED for names in ANSWERS.values() for made_of in names)
 
 
 def stating() -> set[str]:
@@ -178,6 +216,42 @@ def test_margins_are_inside_as_often_as_stated(base, places):
         widths = mechanism.half_widths(confidence)
         assert binom.cdf(np.sum(noise <= widths, axis=0).min(), runs, confidence) > FALSE_ALARM / 1_000
         assert np.all(np.sum(noise <= widths / 4, axis=0) < confidence * runs)  # and not merely large
+
+
+OVER_TIME: dict[str, tuple[int, Any]] = {
+    "one draw, small": (2, lambda P, T: PosetMechanism(over_time(P, T), 1)),
+    "two scales, small": (2, lambda P, T: scales(P, T)),
+    "two scales, large": (6, lambda P, T: scales(P, T)),
+    "causal, small": (2, lambda P, T: CausalGaussianMechanism(P, T, rho="1/5")),
+    "causal, large": (9, lambda P, T: CausalGaussianMechanism(P, T, rho="1/5")),
+}
+
+
+def scales(stages: Poset, periods: int) -> TwoScaleMechanism:
+    return TwoScaleMechanism(stages, periods, 1, anchors=[periods - 1], share="0.3", fine="chains")
+
+
+@pytest.mark.parametrize("name", OVER_TIME)
+def test_counts_over_time_and_what_is_new_hold_as_often_as_stated(name):
+    """Each count, all at once, and the change of a stage over all periods."""
+    periods, build = OVER_TIME[name]
+    stages = Poset.chain("ab")
+    mechanism = SeriesMechanism(stages, periods, build(stages, periods))
+    noise = np.asarray(mechanism.simulate_released(DRAWS, public_stream("a test over time")))
+    law, last = mechanism.law(draws=6_000), {f"{len(mechanism.P) - 1}": 1, "0": -1}
+    names = Poset.antichain([str(k) for k in range(len(mechanism.P))])
+    for confidence in CONFIDENCES:
+        widths = mechanism.half_widths(confidence)
+        assert held(np.sum(np.abs(noise) <= widths, axis=0), confidence, 500)
+        assert not held(np.sum(np.abs(noise) <= np.floor(widths / 2), axis=0), confidence, 1)
+        width = mechanism.simultaneous_half_width(confidence)
+        assert held(np.sum(np.abs(noise).max(axis=1) <= width), confidence, 500)
+        new = Measured(
+            names, np.full(len(mechanism.P), 500.0), law, mechanism.error().variance, mechanism.covariance
+        ).contrast(last, confidence)
+        hits = np.sum(np.abs(noise[:, -1] - noise[:, 0]) <= (new.high - new.low) / 2)
+        assert held(hits, confidence, 500)
+        assert not held(np.sum(np.abs(noise[:, -1] - noise[:, 0]) <= (new.high - new.low) / 5), confidence, 1)
 
 
 def measured(truth: Any, noise: Any, mechanism: Any, law: Any) -> Measured:

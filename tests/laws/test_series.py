@@ -159,6 +159,22 @@ def test_no_history_costs_more_than_its_share_of_one_draw(
 
 
 @pytest.mark.parametrize(("stages", "periods"), TINY, ids=NAMES)
+@pytest.mark.parametrize(("neighbours", "contributions"), [("add-remove", 3), ("replace", 1), ("replace", 3)])
+@pytest.mark.parametrize("fine", ["product", "chains"])
+def test_both_draws_of_two_scales_together_cost_epsilon(
+    stages: Poset, periods: int, neighbours: Any, contributions: int, fine: str
+) -> None:
+    """What is shown is a function of both draws that moves with them, so that their losses for one effect add up."""
+    mechanism = two_scale(stages, periods, 1, fine=fine, neighbours=neighbours, contributions=contributions)
+    found = [np.zeros(len(mechanism.P), np.int64), *histories(stages, periods)]
+    effects = found if neighbours == "add-remove" else [a - b for a, b in itertools.product(found, repeat=2)]
+    moved = contributions * np.array(effects, float)
+    parts = (mechanism.fine_noise, moved), (mechanism.coarse_noise, moved[:, mechanism.anchored])
+    losses = sum(float(part.rate) * np.asarray(part.norm(changes)) for part, changes in parts)
+    assert 0.9 <= float(np.max(losses)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("stages", "periods"), TINY, ids=NAMES)
 @pytest.mark.parametrize(
     ("neighbours", "contributions"), [("add-remove", 1), ("replace", 1), ("add-remove", 2)]
 )

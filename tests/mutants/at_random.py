@@ -39,6 +39,7 @@ PACKAGES = (
 """Where faults are drawn: folders and modules whose paths begin so."""
 
 _SOURCE = ROOT / "src" / "isotone"
+_FOLDER = ROOT / ".cache" / "mutation"
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,19 @@ def commit() -> str:
 
 
 def draw(number: int, seed: str, python: str) -> list[Drawn]:
-    """``number`` faults, by cosmic-ray in its own environment."""
-    modules = [str(path) for path in _modules()]
-    command = [python, str(ROOT / "tests" / "mutants" / "operators.py"), str(number), seed, *modules]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    """``number`` faults, by cosmic-ray in its own environment. To draw takes minutes, so that what was drawn is kept."""
+    kept = _FOLDER / f"{seed[:12]}-drawn.jsonl"
+    lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+    if len(lines) < number:
+        command = [python, str(ROOT / "tests" / "mutants" / "operators.py"), str(number), seed]
+        modules = [path.relative_to(ROOT).as_posix() for path in _modules()]
+        text = subprocess.run(
+            [*command, *modules], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        kept.write_text(text, encoding="utf-8")
+        lines = text.splitlines()
     tests = _Tests()
-    return [_drawn(place, json.loads(line), tests) for place, line in enumerate(lines, 1)]
+    return [_drawn(place, json.loads(line), tests) for place, line in enumerate(lines[:number], 1)]
 
 
 def _modules() -> list[Path]:
@@ -77,7 +85,7 @@ def _modules() -> list[Path]:
 
 
 def _drawn(place: int, row: dict[str, str], tests: _Tests) -> Drawn:
-    path = Path(row["module"])
+    path = ROOT / row["module"]
     text, line = path.read_text(encoding="utf-8"), int(row["line"])
     module = path.relative_to(_SOURCE).as_posix()
     before, after = text.splitlines(), row["new"].splitlines()
@@ -130,8 +138,7 @@ class Kept:
     """What became of the faults of one seed, a line each in a file, as soon as it is known."""
 
     def __init__(self, seed: str) -> None:
-        self.path = ROOT / ".cache" / "mutation" / f"{seed[:12]}.jsonl"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = _FOLDER / f"{seed[:12]}.jsonl"
         lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
         self.trials = {row.pop("name"): Trial(**row) for row in map(json.loads, lines)}
 

@@ -45,11 +45,17 @@ def meet(tasks: Sequence[Task], add: Add, workers: int, enough: float = math.inf
     """
     for library in LIBRARIES:
         importlib.import_module(library)
-    unsound, left = set[str](), {task.fault.name: task for task in tasks}
+    unsound, survived = set[str](), dict[str, Trial]()
+    left = {task.fault.name: task for task in tasks}
 
     def told(name: str, found: dict[str, Any] | None) -> None:
         if found is None:
             unsound.add(name)
+        elif found["outcome"] == "passed" and name not in survived:
+            survived[name] = Trial(**found)
+            left[name] = Task(
+                left[name].fault, left[name].tests
+            )  # its nearest tests tell whether forks missed it
         else:
             left.pop(name, None)
             add(name, Trial(**found))
@@ -59,6 +65,8 @@ def meet(tasks: Sequence[Task], add: Add, workers: int, enough: float = math.inf
         for work in (_collected_once, _loaded_anew):
             shares = [list(left.values())[number::workers] for number in range(workers)]
             _side_by_side(work, list(zip(copies, shares, strict=True)), enough, told)
+    for name in left:  # could not be planted in memory, and survived
+        add(name, survived[name])
     return unsound
 
 
@@ -86,14 +94,14 @@ def _side_by_side(
 
 
 def _collected_once(copy: Path, tasks: list[Task], tell: Connection, enough: float) -> None:
-    """Tell of the faults that are caught by forks. What survives there, or cannot be planted, is left."""
+    """Tell of the faults that can be planted in memory."""
 
     def work(warm: Warm) -> None:
         def run(tests: tuple[str, ...], fault: Fault | None, without: set[str]) -> Trial | None:
             items = [item for item in warm.chosen(tests) if item.nodeid not in without]
             return warm.run(items, fault, LONGEST, enough)
 
-        _each(tasks, run, tell, last=False)
+        _each(tasks, run, tell)
 
     files = {test.partition("::")[0]: None for task in tasks for test in (*task.tests, *task.others)}
     if files:
@@ -110,14 +118,14 @@ def _loaded_anew(copy: Path, tasks: list[Task], tell: Connection, enough: float)
         with plant(fault, copy):
             return run_tests(copy, tests, LONGEST, enough=enough, options=options)
 
-    _each(tasks, run, tell, last=True)
+    _each(tasks, run, tell)
 
 
-def _each(tasks: list[Task], run: Run, tell: Connection, *, last: bool) -> None:
+def _each(tasks: list[Task], run: Run, tell: Connection) -> None:
     sound: dict[str, bool] = {}
     for task in tasks:
         trial, cpu = _met(task, run, sound, tell)
-        if trial is not None and (last or trial.outcome != "passed"):
+        if trial is not None:
             tell.send(
                 (task.fault.name, {**vars(trial), "cpu": cpu})
             )  # its class stands twice in this process

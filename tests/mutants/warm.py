@@ -13,6 +13,7 @@ import ast
 import functools
 import gc
 import inspect
+import itertools
 import json
 import math
 import os
@@ -63,11 +64,17 @@ class Warm:
         self.files: dict[str, list[Any]] = defaultdict(list)
         for item in items:
             self.files[item.nodeid.partition("::")[0]].append(item)
-        gc.unfreeze()
         self.functions: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+        self.caches: list[Any] = []
+        self.kernels: list[Any] = []
+        gc.unfreeze()
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType):
                 self.functions[_key(thing.__code__)].append(thing)
+            elif isinstance(thing, functools._lru_cache_wrapper):
+                self.caches.append(thing)
+            elif type(thing).__name__ == "Kernel" and type(thing).__module__ == "isotone.kernels":
+                self.kernels.append(thing)
         gc.freeze()
 
     def chosen(self, tests: Iterable[str]) -> list[Any]:
@@ -185,14 +192,10 @@ class Warm:
 
     def _forget(self) -> None:
         """What was kept of earlier calls, and what was compiled."""
-        gc.unfreeze()
-        for thing in gc.get_objects():
-            if isinstance(thing, functools._lru_cache_wrapper):
-                thing.cache_clear()
-            elif type(thing).__name__ == "Kernel" and hasattr(thing, "fingerprint"):
-                for kept in ("fingerprint", "_interpreted", "_machine_code"):
-                    thing.__dict__.pop(kept, None)
-        gc.freeze()
+        for cache in self.caches:
+            cache.cache_clear()
+        for kernel, kept in itertools.product(self.kernels, ("fingerprint", "_interpreted", "_machine_code")):
+            kernel.__dict__.pop(kept, None)
 
 
 class _Failures:
@@ -228,7 +231,9 @@ def changed_functions(
     if len(trees[0]) != len(trees[1]):
         return None, []
     statements = [b for a, b in zip(*trees, strict=True) if ast.dump(a) != ast.dump(b)]
-    constants = [s for s in statements if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign)]
+    constants: list[ast.stmt] = [
+        s for s in statements if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign)
+    ]
     codes, others = ([_compiled(s, path) for s in tree] for tree in trees)
     found: list[tuple[CodeType, CodeType]] = []
     for one, other, statement in zip(codes, others, trees[1], strict=True):

@@ -9,7 +9,7 @@ from isotone.counts import CountPlan, Relaxation
 from isotone.counts.count_plan import plan
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.calibration import largest_pure
+from isotone.privacy.calibration import largest_pure, sigma_squared
 from isotone.privacy.guarantee import Guarantee
 
 
@@ -109,6 +109,13 @@ def test_epsilon_for_is_the_smallest_that_keeps_within_the_error(survey, guarant
 
     assert width(epsilon) <= 25
     assert width(epsilon * 0.98) > 25
+
+
+@pytest.mark.parametrize("shrink", [0.5, 0.9, 3])
+def test_gaussian_noise_is_scaled_by_the_budget_that_its_variance_takes(survey, shrink):
+    p = plan(survey, epsilon=1, delta="1e-6")
+    scaled = sigma_squared(p._scaled_budget(p.guarantee, shrink), Fraction("1e-6"))
+    assert float(scaled) == pytest.approx(shrink**2 * float(sigma_squared(1, Fraction("1e-6"))), rel=1e-4)
 
 
 def test_rho_for_inverts_a_plan_that_spends_rho(survey):

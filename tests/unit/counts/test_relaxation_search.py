@@ -53,6 +53,17 @@ def test_a_block_fits_exactly_if_its_states_are_within_reach(reach):
     assert seen == {True, False}
 
 
+def test_a_prime_block_inside_another_is_looked_at():
+    """Eight elements up and down, all above one more, which are a chain of two blocks: the upper one is out of reach."""
+    fence = [(min(k, k + 1, key=lambda x: x % 2), max(k, k + 1, key=lambda x: x % 2)) for k in range(7)]
+    P = Poset(range(9), [*fence, *((8, k) for k in range(8))])
+    up, down = rows_of.plain(matrix(P))
+    for reach in (64, 1024):
+        whole = steps(P).within(reach)
+        assert whole == (reach == 1024)
+        assert fits.plain(up, down, 0, math.log2(reach)) == whole
+
+
 @pytest.mark.parametrize("reach", [4, 16, 64])
 def test_one_more_relation_is_judged_alike_from_the_tree_and_from_the_whole_order(reach):
     seen = set()

@@ -36,6 +36,7 @@ TRUTHS = {
     "few": np.bincount([7, 9, 60, 61, 62], minlength=CELLS),
 }
 RUNS = 150
+CONFIDENCES = (0.8, 0.95)
 
 
 def measured(mechanism: DistributionMechanism, cells: Any, rng: Any) -> MeasuredLine:
@@ -51,33 +52,36 @@ def inside(band: ShareBand, line: MeasuredLine, cells: Any) -> bool:
 @pytest.mark.parametrize("name", TRUTHS)
 def test_the_band_for_the_records_holds_as_often_as_stated(name, budget) -> None:
     mechanism = DistributionMechanism(CELLS, **budget)
-    cells, rng, hits, narrow = TRUTHS[name], np.random.default_rng(3), 0, 0
+    cells, rng, hits, narrow = TRUTHS[name], np.random.default_rng(3), np.zeros(2), np.zeros(2)
     for _ in range(RUNS):
         line = measured(mechanism, cells, rng)
-        band = band_for_records(mechanism, line, 0.8)
-        hits += inside(band, line, cells)
-        middle, away = (band.low + band.high) / 2, (band.high - band.low) / 6
-        narrow += inside(ShareBand(middle - away, middle + away, 0.0), line, cells)
-    assert binom.cdf(hits, RUNS, 0.8) > FALSE_ALARM
+        for at, confidence in enumerate(CONFIDENCES):
+            band = band_for_records(mechanism, line, confidence)
+            hits[at] += inside(band, line, cells)
+            middle, away = (band.low + band.high) / 2, (band.high - band.low) / 6
+            narrow[at] += inside(ShareBand(middle - away, middle + away, 0.0), line, cells)
+    assert np.all(binom.cdf(hits, RUNS, CONFIDENCES) > FALSE_ALARM)
     if name != "few":  # where the band says something, a third of it is not enough
-        assert binom.cdf(narrow, RUNS, 0.8) < FALSE_ALARM
+        assert np.all(binom.cdf(narrow, RUNS, CONFIDENCES) < FALSE_ALARM)
 
 
-def test_the_band_for_the_population_holds_as_often_as_stated() -> None:
-    """Samples of a law are drawn anew each time. Half of the band is not enough."""
+@pytest.mark.parametrize("size", [60, 400])
+def test_the_band_for_the_population_holds_as_often_as_stated(size) -> None:
+    """Samples of a law are drawn anew each time. A third of the band is not enough."""
     mechanism, rng = DistributionMechanism(CELLS, epsilon=2), np.random.default_rng(4)
     law = np.exp(-np.arange(CELLS) / 8)
     law /= law.sum()
-    hits, narrow, runs = 0, 0, 200
+    hits, narrow, runs = np.zeros(2), np.zeros(2), 200
     for _ in range(runs):
-        line = measured(mechanism, rng.multinomial(400, law), rng)
-        band = band_for_population(mechanism, line, 0.8)
+        line = measured(mechanism, rng.multinomial(size, law), rng)
         shares = np.concatenate([[0.0], np.cumsum(law)])[line.edges]
-        hits += bool(np.all((band.low <= shares + 1e-9) & (shares <= band.high + 1e-9)))
-        low, high = 0.65 * band.low + 0.35 * band.high, 0.35 * band.low + 0.65 * band.high
-        narrow += bool(np.all((low <= shares) & (shares <= high)))
-    assert binom.cdf(hits, runs, 0.8) > FALSE_ALARM
-    assert binom.cdf(narrow, runs, 0.8) < FALSE_ALARM
+        for at, confidence in enumerate(CONFIDENCES):
+            band = band_for_population(mechanism, line, confidence)
+            hits[at] += bool(np.all((band.low <= shares + 1e-9) & (shares <= band.high + 1e-9)))
+            low, high = 0.65 * band.low + 0.35 * band.high, 0.35 * band.low + 0.65 * band.high
+            narrow[at] += bool(np.all((low <= shares) & (shares <= high)))
+    assert np.all(binom.cdf(hits, runs, CONFIDENCES) > FALSE_ALARM)
+    assert np.all(binom.cdf(narrow, runs, CONFIDENCES) < FALSE_ALARM)
 
 
 def test_records_of_one_unit_are_no_sample_of_a_population() -> None:
