@@ -37,6 +37,9 @@ from tests.mutants.trial import Trial, enter, plant, verdict_of
 
 __all__ = ["Warm", "changed_functions", "collected"]
 
+STUCK = 120
+"""Seconds by the clock in which a fork does not compute, until it is taken for stuck."""
+
 
 def collected(copy: Path, files: Sequence[str], work: Callable[[Warm], None]) -> None:
     """Collect the tests of these files in a copy, and let ``work`` have them. It prints to the streams there were before."""
@@ -112,15 +115,19 @@ class Warm:
             os.close(reading)
             self._in_fork(items, prepare, writing, enough)
         os.close(writing)
-        end = time.monotonic() + seconds
-        while not (ended := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < end:
+        end, worked, last = time.monotonic() + seconds, 0.0, time.monotonic()
+        while not (ended := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < min(end, last + STUCK):
             time.sleep(0.01)
+            if (now := _computed(child)) > worked:
+                worked, last = now, time.monotonic()
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         usage = (ended if ended[0] else os.wait4(child, 0))[2]
         with os.fdopen(reading) as pipe:
             told = pipe.read()
         cpu = usage.ru_utime + usage.ru_stime
+        if not ended[0] and time.monotonic() < end:
+            return None  # a lock that a thread held when the process forked: no fault of the code
         if not ended[0]:
             return Trial("error", f"the tests did not end within {seconds:.0f} s", cpu)
         if told == "anew":
@@ -210,6 +217,15 @@ class _Failures:
         if report.failed:
             self.told.append([item.nodeid, call.excinfo.type.__name__ if call.excinfo else "strict xfail"])
         return report
+
+
+def _computed(pid: int) -> float:
+    """The processor time of a process, as far as the system tells: otherwise the time by the clock."""
+    try:
+        numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return time.monotonic()
+    return float(numbers[11]) + float(numbers[12]) + float(numbers[13]) + float(numbers[14])
 
 
 def _is_of(nodeid: str, test: str) -> bool:
