@@ -324,7 +324,9 @@ FORGERIES += ["number", "twice", "past", "missing", "new", "periods", "noise"]
 def test_what_was_changed_is_found(tmp_path: Path, entry: str) -> None:
     office = Office(tmp_path, series(), epsilon=1)
     office.close(table(("a", "first dose")), "week 1")
+    assert "passed over" not in (office.out / "report.html").read_text()
     office.close(table(("b", "first dose")), "week 3")
+    assert "Of periods that were passed over nothing is known" in (office.out / "report.html").read_text()
     assert forged(office.out, lambda plain, columns: None)
     assert not forged(office.out, _entry(entry))
 

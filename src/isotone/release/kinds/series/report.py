@@ -39,7 +39,12 @@ class SeriesPage(CountsPage):
         """What bands are."""
         more = len(_lines(release)) - _MOST
         rest = f" {more} more are in release.csv." if more > 0 else ""
-        return f"Released counts over time, a picture for each stage; the band holds each count with a probability of {level}.{rest}"
+        planned, shown = release.manifest["description"]["periods"], release.manifest["shown"]
+        words = f"Released counts over time, a picture for each stage; the band holds each count with a probability of {level}."
+        words += f" Period 1 is {planned[0]}, and period {len(planned)} is {planned[-1]}."
+        if shown and shown[-1] - shown[0] >= len(shown):
+            words += " Of periods that were passed over nothing is known: lines and bands go on across them."
+        return words + rest
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """Intervals, what is new, and what is planned."""
