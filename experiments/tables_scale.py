@@ -256,11 +256,11 @@ def _picture(out: Path, means: Means) -> None:
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     for axis, epsilon in zip(figure.subplots(1, 3), ("0.1", "0.3", "1"), strict=True):
         for kind, marker in (("e", "o-"), ("preset", "s"), ("all", ".--"), ("rival", "x:")):
-            points = [
+            points = sorted(
                 both
                 for key, both in means.items()
                 if key[:4] == ("smooth", "10000", "60", epsilon) and key[4].startswith(kind)
-            ]
+            )
             if points:
                 axis.loglog(
                     *zip(*points, strict=True),
