@@ -92,11 +92,17 @@ def engine_type(kind: Any) -> Any:
 
 def converted(column: Any) -> Any:
     """An Arrow array of the engine's type. No value can make it fail."""
-    column = _whole(column)
+    if isinstance(
+        column, pa.ChunkedArray
+    ):  # each by itself: what joins dictionaries depends on what they hold
+        parts = [converted(chunk) for chunk in column.chunks]
+        return pa.concat_arrays(parts) if parts else pa.array([], engine_type(column.type))
     if kinds.is_dictionary(column.type):
         return _taken(converted(column.dictionary), column.indices)
     if kinds.is_run_end_encoded(column.type):
-        column = _whole(column.cast(column.type.value_type))
+        rows = np.arange(column.offset, column.offset + len(column))
+        runs = np.searchsorted(np.asarray(column.run_ends), rows, side="right")
+        return _taken(converted(column.values), pa.array(runs))
     target = engine_type(column.type)
     if kinds.is_temporal(column.type) and target != pa.string_view():
         return _in_calendar(column, target)
@@ -320,8 +326,8 @@ def arrow_stream(files: Sequence[str], roles: Roles) -> Stream:
     return _file_stream(files, schemas, roles, "ipc")
 
 
-def parquet_stream(files: Sequence[str], roles: Roles) -> Stream | None:
-    """The columns of Parquet files as a stream; None where the engine reads them itself, as no value can make it fail."""
+def parquet_stream(files: Sequence[str], roles: Roles) -> tuple[Stream, bool]:
+    """The columns of Parquet files as a stream, and whether the engine may read them itself, as no value can make it fail."""
     import pyarrow.parquet as pq
 
     schemas = [pq.read_schema(file) for file in files]
@@ -335,7 +341,7 @@ def parquet_stream(files: Sequence[str], roles: Roles) -> Stream | None:
     wanted = {name.lower() for name in stream.schema.names}
     # DuckDB would confuse namesakes in other capitals
     twins = any(sum(name.lower() in wanted for name in schema.names) > len(wanted) for schema in schemas)
-    return None if plain and not twins else stream
+    return stream, plain and not twins
 
 
 def _file_stream(files: Sequence[str], schemas: Sequence[pa.Schema], roles: Roles, form: str) -> Stream:

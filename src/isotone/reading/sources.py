@@ -208,7 +208,7 @@ def open_source(data: Any, roles: Roles) -> Frame:
 
         beneath = beneath_ibis(data)
         if beneath is None:
-            return open_table(data, chosen)
+            return open_table(data, roles)
         data = beneath
     try:
         frame = nw.from_native(data)
@@ -495,11 +495,13 @@ def _read_parquet(connection: Any, data: DataFile, files: list[str], roles: Role
     from isotone.reading.frames import arrow_errors, parquet_stream  # here, as it brings Arrow
 
     with arrow_errors():
-        stream = parquet_stream(files, roles)
-    if stream is not None:
-        return engine_columns(connection.from_arrow(stream))
-    relation = connection.read_parquet(_for_engine(files), hive_partitioning=False, union_by_name=True)
-    return engine_columns(relation.project(", ".join(map(quoted, column_names(roles)))))
+        stream, plain = parquet_stream(files, roles)
+    if plain:
+        relation = connection.read_parquet(_for_engine(files), hive_partitioning=False, union_by_name=True)
+        chosen = relation.project(", ".join(map(quoted, column_names(roles))))
+        if None not in map(duckdb_kind, chosen.types):  # to Arrow it may be a UUID, to the engine bytes
+            return engine_columns(chosen)
+    return engine_columns(connection.from_arrow(stream))
 
 
 def _read_arrow(connection: Any, data: DataFile, files: list[str], roles: Roles) -> Any:

@@ -1,5 +1,6 @@
 """Files: every row once, names as they are, and what each kind of file says in common."""
 
+import base64
 import json
 import os
 from collections.abc import Callable
@@ -222,3 +223,40 @@ def test_columns_of_a_csv_are_told_only_where_its_header_is_stated(tmp_path, hea
 def test_names_in_other_capitals_are_other_columns(tmp_path):
     pq.write_table(pa.table({"A": [0, 0], "a": [1, 1]}), tmp_path / "d.parquet")
     assert counted(tmp_path / "d.parquet") == (2, 2)
+
+
+def _names(prefix: str) -> pa.DictionaryArray:
+    """A hundred names, of which no second hundred fits beside them."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(range(100), pa.int8()), [f"{prefix}{i}" for i in range(100)]
+    )
+
+
+_RUNS = pa.RunEndEncodedArray.from_arrays([2, 4, 200], pa.array(["p", "q", None]))
+_LISTS = pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int8()), pa.array([[1]]))
+
+
+@pytest.mark.parametrize(
+    ("units", "found"),
+    [
+        (pa.chunked_array([_names("p"), _names("q")]), 200),
+        (pa.chunked_array([_names("p"), _names("p")]), 100),
+        (pa.chunked_array([_RUNS.slice(1, 100), _RUNS.slice(101)]), 2),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], _names("p").slice(5, 2)), 2),
+        (pa.chunked_array([_LISTS, pa.DictionaryArray.from_arrays(_LISTS.indices, pa.array([[2]]))]), 0),
+    ],
+)
+def test_dictionaries_and_runs_are_read_by_value_in_any_chunks(units, found):
+    """Joined first, more names than a dictionary can number, or a type that has no dictionaries, ended the reading."""
+    assert counted(pa.table({"u": units, "a": [1] * len(units)}), "u") == (found, found)
+
+
+def test_what_only_arrow_knows_to_be_a_uuid_is_one(tmp_path):
+    """The engine takes such a column for bytes, which name nobody."""
+    raw = pa.array([bytes([i % 3] * 16) for i in range(9)], pa.binary(16))
+    schema = pa.schema([("u", pa.uuid()), ("a", pa.int64())]).serialize().to_pybytes()
+    plain = pa.table({"u": raw, "a": [1] * 9})
+    with pq.ParquetWriter(tmp_path / "a.parquet", plain.schema, store_schema=False) as writer:
+        writer.write_table(plain)
+        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(schema).decode()})
+    assert counted(tmp_path / "a.parquet", "u") == (3, 3)
