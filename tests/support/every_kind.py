@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ import numpy as np
 from isotone.order import Poset
 from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
 from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
+from isotone.reading.lines import CellLine, LineSource, count_line
 from isotone.reading.questions import Answers, Question, book_of
 from isotone.reading.records import Groups, RecordRules, RecordSource, count_records
 from isotone.reading.sources import blank
+from isotone.series.register import HistoryRules, Register
 
 SALT = b"0123456789abcdef"
 COLUMNS = ("person", "hyp", "twice", "meds", "age", "dose", "county", "kind", "code")
@@ -25,6 +29,7 @@ TREE = Poset.from_mapping(
     children={None: "exclusive", "1": "exclusive", "11": "partition"},
 )
 COUNTIES = ("c1", "C1", "it's", "ç3", "7", "a,b;c")
+DAYS = ("2020-01-01", "2020-01-03", "2024-02-29")
 QUESTIONS = [
     Question("old", ">= 40", "age"),
     Question("older", ">= 60", "age"),
@@ -97,6 +102,30 @@ def surface(**options: Any) -> Read:
     return read
 
 
+def line(cells: CellLine, groups: Groups | None = None, **options: Any) -> Read:
+    def read(data: Any) -> list[Any]:
+        source = LineSource(data, "age", cells, groups, **options)
+        frame = source.open()
+        count_line(source, blank(frame), SALT)
+        return count_line(source, frame, SALT).tolist()
+
+    return read
+
+
+def series(P: Poset, groups: Groups | None = None, element: str | None = None, **rules: Any) -> Read:
+    """A series of the past, whose days stand in the column of doses."""
+
+    def read(data: Any) -> list[Any]:
+        rule = HistoryRules(unit="person", date="dose", **rules)
+        register, source = Register(P, rule, groups, SALT), RecordSource(data, element)
+        frame = source.open(P, rule, groups)
+        with tempfile.TemporaryDirectory() as place:
+            register.grown(source, blank(frame), None, Path(place) / "nobody.parquet")
+            return register.over(source, frame, DAYS, Path(place)).tolist()
+
+    return read
+
+
 _COUNTY = Groups((("county", COUNTIES),))
 _CELLS = Groups((("county", (*COUNTIES[:3], "rest")), ("kind", ("x", "meds", "else"))), "other")
 _ASKED = Poset([q.name for q in QUESTIONS], [("older", "old")])
@@ -132,6 +161,16 @@ KINDS: dict[str, Read] = {
     "curve": curve(unit="person"),
     "curve, contributions": curve(unit="person", contributions=3),
     "curve, marks and labels": curve(unit="person", marks=(0.0, 18.5, 40.0, 65.0), labels=True),
+    "distribution": line(CellLine.of(*YEARS), _COUNTY, unit="person"),
+    "distribution, contributions": line(
+        CellLine.of(Fraction(1), YEARS[1], "log", 40), unit="person", contributions=3
+    ),
+    "distribution, whole numbers": line(CellLine.of(*YEARS, "integers")),
+    "distribution of values": line(CellLine.of(*YEARS, (Fraction(0), Fraction(37, 2), Fraction(40)))),
+    "series": series(CHOICE, _COUNTY),
+    "series, contributions, long": series(
+        Poset(["x", "meds", "7"], [("x", "meds")]), element="kind", contributions=2, record="code"
+    ),
     "surface": surface(unit="person"),
     "surface, contributions": surface(unit="person", contributions=3),
 }
@@ -168,7 +207,7 @@ def hostile_rows(rng: np.random.Generator, rows: int = 240) -> list[tuple[Any, .
         "code": ["1", "2", "11", "12", "111", "9"],
         "kind": ["x", "meds", "7"],
         "age": [str(i) for i in range(0, 100, 7)] + ["18.5", "40", "60"],
-        "dose": ["0", "1", "0.25", "0.5", "0.125"],
+        "dose": ["0", "1", "0.25", "0.5", "0.125", *DAYS, "2020-01-02"],
     }
 
     def value(column: str) -> Any:

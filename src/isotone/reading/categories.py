@@ -60,9 +60,7 @@ class CategorySource(RowsOfUnits):
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
         counts = [] if self.count is None else [self.count]
-        return open_source(
-            self.data, {"category": [self.category], "number": counts, "unit": self.unit_columns}
-        )
+        return open_source(self.data, {"category": [self.category], "number": counts, **self.unit_roles})
 
 
 def count_categories(source: CategorySource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:
@@ -133,7 +131,7 @@ class PairSource(RowsOfUnits):
         """The columns that are needed, lazily."""
         counts = list(self.names) if self.kind is None else []
         names = [self.category] if self.kind is None else [self.category, self.kind]
-        return open_source(self.data, {"category": names, "number": counts, "unit": self.unit_columns})
+        return open_source(self.data, {"category": names, "number": counts, **self.unit_roles})
 
 
 def count_pairs(source: PairSource, frame: Frame, salt: bytes | None = None) -> NDArray[np.int64]:

@@ -63,9 +63,9 @@ class RowsOfUnits:
     contributions: int
 
     @property
-    def unit_columns(self) -> list[str]:
-        """The columns that name the unit."""
-        return [] if self.unit is None else [self.unit]
+    def unit_roles(self) -> dict[str, list[str]]:
+        """The columns that name the unit, by what they are for."""
+        return {} if self.unit is None else {"unit": [self.unit]}
 
     def unit_keys(self) -> dict[str, ColumnRule]:
         """How the unit of a row is read."""

@@ -85,7 +85,7 @@ class PointSource(RowsOfUnits):
         """The columns that are needed, lazily."""
         y = "answer" if self.words is not None else "label" if self.labels else "number"
         numbers = [self.x, *([self.y] if y == "number" else [])]
-        return open_source(self.data, {"unit": self.unit_columns, y: [self.y], "number": numbers})
+        return open_source(self.data, {**self.unit_roles, y: [self.y], "number": numbers})
 
 
 def count_points(source: PointSource, frame: Frame, salt: bytes | None = None) -> Points:
@@ -187,7 +187,7 @@ class CellSource(RowsOfUnits):
 
     def open(self) -> Frame:
         """The columns that are needed, lazily."""
-        return open_source(self.data, {"number": [*self.x, self.y], "unit": self.unit_columns})
+        return open_source(self.data, {"number": [*self.x, self.y], **self.unit_roles})
 
 
 def count_cells(source: CellSource, frame: Frame, salt: bytes | None = None) -> Cells:

@@ -15,11 +15,13 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
+from isotone.privacy.checks import shown
 from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
 from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.grids import nearest_mark, read_either
 from isotone.reading.questions import Answers
 from isotone.reading.sources import Frame, collect, open_source
+from isotone.reading.values import LARGEST
 
 __all__ = ["USUAL_CELLS", "CellLine", "LineSource", "Spacing", "count_line"]
 
@@ -55,7 +57,9 @@ class CellLine:
     ) -> CellLine:
         """The cells of a grid that is named or listed. ``usual`` is how many there are at most where none are asked for."""
         if not low < high:
-            raise InputError(f"bounds must be (low, high) with low below high, not ({low}, {high}).")
+            raise InputError(f"bounds must be (low, high) with low below high, not {shown((low, high))}.")
+        if not -LARGEST < low < high < LARGEST:
+            raise InputError(f"bounds must lie within ±{LARGEST:g}: larger numbers are read as infinite.")
         if isinstance(grid, tuple):
             return cls._listed(low, high, grid)
         if grid == "integers":
@@ -74,10 +78,10 @@ class CellLine:
 
     @classmethod
     def _listed(cls, low: Fraction, high: Fraction, values: tuple[Fraction, ...]) -> CellLine:
-        listed = [float(value) for value in values]
-        if not 2 <= len(listed) <= MOST_VALUES:
-            raise InputError(f"grid must list 2 to {MOST_VALUES:,} values, not {len(listed):,}.")
-        if sorted(set(listed)) != listed or listed[0] < low or listed[-1] > high:
+        if not 2 <= len(values) <= MOST_VALUES:
+            raise InputError(f"grid must list 2 to {MOST_VALUES:,} values, not {len(values):,}.")
+        listed = [float(value) for value in values if low <= value <= high]
+        if len(listed) < len(values) or sorted(set(listed)) != listed:
             raise InputError("The values of grid must rise, differ from each other, and lie in bounds.")
         return cls(low, high, len(listed), "values", tuple(listed))
 
@@ -154,7 +158,7 @@ class LineSource(RowsOfUnits):
         groups = [] if self.groups is None else self.groups.columns
         events = [] if self.event is None else [self.event]
         role = "event" if self.words is None else "answer"
-        roles = {"number": [self.column], "group": groups, "unit": self.unit_columns}
+        roles = {"number": [self.column], "group": groups, **self.unit_roles}
         return open_source(self.data, {**roles, role: events} if events else roles)
 
 

@@ -268,7 +268,7 @@ class RecordSource:
         wanted = (
             [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
         )
-        columns = {"answer" if self.element is None else "element": wanted, "unit": rules.unit_columns}
+        columns = {"answer" if self.element is None else "element": wanted, **rules.unit_roles}
         return open_source(self.data, {**columns, "group": groups.columns if groups else []})
 
 

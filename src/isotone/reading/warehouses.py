@@ -20,6 +20,7 @@ import narwhals as nw
 
 from isotone.errors import InputError
 from isotone.reading.sources import SourceError, no_column
+from isotone.reading.types import Kind, Roles, column_names, require_kinds
 from isotone.reading.values import BLANKS, cell_text
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "list_join",
     "open_table",
     "rows_of",
+    "table_of",
     "with_digest",
 ]
 
@@ -39,6 +41,17 @@ Frame = nw.LazyFrame[Any]
 Logical = Literal["boolean", "integer", "real", "decimal", "text", "uuid", "date", "moment", "instant"]
 """What a column of a database holds. An instant has a time zone, a moment has none."""
 
+_KINDS: dict[str, Kind] = {
+    "boolean": "boolean",
+    "integer": "integer",
+    "real": "float",
+    "decimal": "decimal",
+    "text": "text",
+    "uuid": "uuid",
+    "date": "date",
+    "moment": "timestamp",
+    "instant": "timestamp",
+}
 _STORED = {"boolean": "boolean", "integer": "int64", "real": "float64"}  # every other type arrives as text
 _BLANKS = f"'{BLANKS}'"
 _FIRST, _LAST = "'0001-01-01 00:00:00'", "'9999-12-31 23:59:59.999999'"
@@ -191,8 +204,9 @@ def beneath_ibis(table: Any) -> Any:
     return None
 
 
-def open_table(table: Any, names: Sequence[str]) -> Frame:
-    """The named columns of an ibis table as its engine reads them. Only the catalogue is asked."""
+def open_table(table: Any, roles: Roles) -> Frame:
+    """The columns of an ibis table that have a role, as its engine reads them. Only the catalogue is asked."""
+    names = column_names(roles)
     backend = _backend_of(table)
     engine = _engine(backend.name)
     known = table.schema()
@@ -211,6 +225,7 @@ def open_table(table: Any, names: Sequence[str]) -> Frame:
     else:
         types = {name: _type_of(known[name]) for name in names}
     _require_listed(engine, types)
+    require_kinds(roles, {name: (_KINDS[kind], kind) for name, kind in types.items()}, "The table")
     return described(backend, query, types)
 
 
@@ -259,6 +274,25 @@ def rows_of(frame: Frame) -> dict[str, list[Any]]:
             rows = cursor.fetchall()
         return {name: [row[i] for row in rows] for i, name in enumerate(native.columns)}
     return backend.to_pyarrow(expression, limit=None).to_pydict()
+
+
+def table_of(frame: Frame) -> Any:
+    """All rows of a query as an Arrow table, by one statement. For what has to be joined at home."""
+    import pyarrow as pa
+
+    schema = frame.to_native().schema().to_pyarrow()
+    found = rows_of(frame)
+    return pa.table(
+        {
+            name: pa.array(
+                [None if x is None else bool(x) for x in found[name]]
+                if pa.types.is_boolean(kind)
+                else found[name],
+                kind,
+            )
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        }
+    )
 
 
 def _compiled(native: Any, backend: Any) -> tuple[Any, str]:

@@ -214,7 +214,7 @@ def _no_unit(new: bool) -> list[str]:
 def _units(described: Description, source: Any) -> list[str]:
     column, most = described.privacy_unit.column, described.privacy_unit.most
     rows = UnitRows(column, most)
-    frame = read_columns(open_source(source, {"unit": rows.unit_columns}), rows.unit_keys())
+    frame = read_columns(open_source(source, rows.unit_roles), rows.unit_keys())
     sizes, nobody = frame.group_by(UNIT).agg(nw.len().alias("rows")), nw.col(UNIT).is_null()
     cut = nw.when(~nobody & (nw.col("rows") > most))
     result = one(

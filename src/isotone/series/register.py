@@ -10,9 +10,10 @@ Lines are named by a keyed hash of the unit. The register is as sensitive as the
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -78,9 +79,10 @@ class HistoryRules(RecordRules):
         return self.record is not None
 
     @property
-    def unit_columns(self) -> list[str]:
-        """The columns that name the unit and its record."""
-        return [name for name in (self.unit, self.record, self.date) if name is not None]
+    def unit_roles(self) -> dict[str, list[str]]:
+        """The columns that name the unit and its record, and the day."""
+        said = {"unit": [self.unit, self.record], "date": [self.date]}
+        return {role: [name for name in names if name is not None] for role, names in said.items()}
 
     def unit_keys(self) -> dict[str, ColumnRule]:
         """How the unit of a row is read, and its record."""
@@ -113,21 +115,25 @@ class Register:
         ``old`` is the register of the last closed period, None before the first one. Whatever fails quotes no contents.
         With ``until``, a day such as 2024-01-31, rows of later days and without a day are not looked at.
         """
-        try:
-            rows = read_rows(source, frame, self.P, self.rules, self.groups)
-            named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
-            engine = self._engine(rows.with_columns(named.alias(UNIT)))
+        return self._grown(_quietly(lambda: self._engine(source, frame)), old, new, until)
+
+    def over(self, source: RecordSource, frame: Frame, days: Sequence[str], place: Path) -> Ints:
+        """The counts of every period of the past by period and group. The rows are read once, and kept at ``place`` meanwhile."""
+        engine = _quietly(lambda: self._engine(source, frame).kept(place / "rows.parquet"))
+        files = [None, *(place / f"{t}.parquet" for t in range(len(days)))]
+        return np.array(
+            [
+                self._grown(engine, old, cast("Path", new), day)
+                for old, new, day in zip(files, files[1:], days, strict=False)
+            ]
+        )
+
+    def _grown(self, engine: _Local | _Cluster, old: Path | None, new: Path, until: str | None) -> Ints:
+        def counted() -> Ints:
             engine.write(self._query(engine, old, until), new)
-            counts = self._counts(engine.read(new))
-        except InputError:
-            raise
-        except Exception:
-            counts = None
-        if counts is None:  # outside, so that not even a debugger's chain of errors quotes contents
-            raise SourceError(
-                "The data could not be read to its end. Nothing was shown, and the series stands as it was."
-            )
-        return counts
+            return self._counts(engine.read(new))
+
+        return _quietly(counted)
 
     def _counts(self, lines: Frame) -> Ints:
         records = with_options(lines, self.P, self.names) if self.P.choices else lines
@@ -157,16 +163,19 @@ class Register:
                 "The register could not be written anew. Nobody was forgotten, and the series stands as it was."
             )
 
-    def _engine(self, rows: Frame) -> _Local | _Cluster:
-        """Where the register is joined: on the cluster that has the data, otherwise here."""
+    def _engine(self, source: RecordSource, frame: Frame) -> _Local | _Cluster:
+        """Where rows and register are joined: on the cluster that has the data, otherwise here."""
+        rows = read_rows(source, frame, self.P, self.rules, self.groups)
+        named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
+        rows = rows.with_columns(named.alias(UNIT))
         native: Any = rows.to_native()
         if rows.implementation.is_spark_like():
             return _Cluster(native)
         if rows.implementation.is_duckdb():
             return _Local(native)
-        batches = native.to_pyarrow_batches() if rows.implementation.is_ibis() else rows.collect("pyarrow")
-        arrow = batches if rows.implementation.is_ibis() else batches.to_native()
-        return _Local(connect().from_arrow(arrow))
+        from isotone.reading.warehouses import table_of
+
+        return _Local(connect().from_arrow(table_of(rows)))
 
     def _query(self, engine: _Local | _Cluster, old: Path | None, until: str | None) -> str:
         """The lines of the new register, from the rows and the register of the last period."""
@@ -241,6 +250,23 @@ def _hmac(key: bytes, text: str, digest: str) -> str:
     return "unhex(" + digest.format(f"unhex('{outer}')", f"unhex({inside})") + ")"
 
 
+T = TypeVar("T")
+
+
+def _quietly(step: Callable[[], T]) -> T:
+    """The step's result. What is raised says nothing of what was read."""
+    done: list[T] = []
+    try:
+        done.append(step())
+    except InputError:
+        raise
+    except Exception:
+        pass
+    if not done:  # outside, so that not even a debugger's chain of errors quotes contents
+        raise SourceError("The data could not be read to its end. Nothing was shown.")
+    return done[0]
+
+
 class _Local:
     """The embedded engine. What does not fit into memory is spilled to a folder of this process."""
 
@@ -264,6 +290,11 @@ class _Local:
 
     def read(self, path: Path) -> Frame:
         return nw.from_native(self.rows.query(_ROWS, self.lines(path)))
+
+    def kept(self, path: Path) -> _Local:
+        self.rows.write_parquet(str(path), compression="zstd")
+        path.chmod(0o600)
+        return _Local(connect().read_parquet(str(path)))
 
 
 class _Cluster:
@@ -289,6 +320,10 @@ class _Cluster:
 
     def read(self, path: Path) -> Frame:
         return nw.from_native(self.rows.sparkSession.read.parquet(str(path)))
+
+    def kept(self, path: Path) -> _Cluster:
+        """As it is: what is kept on a cluster would stay there."""
+        return self
 
 
 def _sync(path: Path) -> None:

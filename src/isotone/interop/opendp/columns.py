@@ -185,7 +185,7 @@ def bounded_rows(
     Of a unit with more than ``contributions`` rows that many count, chosen with equal probability.
     """
     of_units = UnitRows(unit, contributions)
-    frame = open_source(data, {"category": texts, "number": numbers, "unit": of_units.unit_columns})
+    frame = open_source(data, {"category": texts, "number": numbers, **of_units.unit_roles})
     read = [ColumnRule(as_text, name) for name in texts] + [ColumnRule(as_real, name) for name in numbers]
     columns = {f"isotone_{i}": rule for i, rule in enumerate(read)}
     rows = read_columns(frame, {**columns, **of_units.unit_keys()})

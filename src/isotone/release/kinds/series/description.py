@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BeforeValidator
@@ -274,13 +274,7 @@ class Series(Description):
             )
         register = self.register(random_key())
         with tempfile.TemporaryDirectory(dir=scratch()) as place:
-            files = [None, *(Path(place) / f"{t}.parquet" for t in range(len(self.periods)))]
-            return np.array(
-                [
-                    register.grown(source.records, frame, old, cast("Path", new), day)
-                    for old, new, day in zip(files, files[1:], self.periods, strict=False)
-                ]
-            )
+            return register.over(source.records, frame, self.periods, Path(place))
 
     def noise(self, mechanism: SeriesMechanism) -> Ints:
         """All noise by period, group and stage; each group has a draw of its own."""
