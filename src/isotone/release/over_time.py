@@ -20,6 +20,7 @@ from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.checks import plain_text, truth
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.sources import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.series.description import Series, SeriesManifest, Shown, release_of
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
@@ -135,16 +136,19 @@ def closed(
         _require_own(folder, opening, state)
     number = described.periods.index(name)
     source = described.source(data, None)
+    frames: list[Frame] = []
+
+    def ready() -> None:
+        frames.append(source.open())
+        source.rehearse(frames[0])
 
     def read(key: bytes, old: Path | None, new: Path) -> Any:
-        frame = source.open()
-        source.rehearse(frame)
         with warnings.catch_warnings(), silent(no_progress):  # what libraries say may be about contents
             warnings.simplefilter("ignore")
-            return described.register(key).grown(source.records, frame, old, new)
+            return described.register(key).grown(source.records, frames[0], old, new)
 
     with committed():
-        fresh = state.close(number, read, wait=wait).fresh
+        fresh = state.close(number, read, ready=ready, wait=wait).fresh
     if folder is None:
         return Outcome(release_of(opening, state.shown()), fresh)
     with state.alone(wait=True):  # so that nobody writes an older state over a newer one

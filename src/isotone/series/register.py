@@ -115,11 +115,11 @@ class Register:
         ``old`` is the register of the last closed period, None before the first one. Whatever fails quotes no contents.
         With ``until``, a day such as 2024-01-31, rows of later days and without a day are not looked at.
         """
-        return self._grown(_quietly(lambda: self._engine(source, frame)), old, new, until)
+        return self._grown(_quietly(lambda: self._rows(source, frame)), old, new, until)
 
     def over(self, source: RecordSource, frame: Frame, days: Sequence[str], place: Path) -> Ints:
         """The counts of every period of the past by period and group. The rows are read once, and kept at ``place`` meanwhile."""
-        engine = _quietly(lambda: self._engine(source, frame).kept(place / "rows.parquet"))
+        engine = _quietly(lambda: self._rows(source, frame).kept(place / "rows.parquet"))
         files = [None, *(place / f"{t}.parquet" for t in range(len(days)))]
         return np.array(
             [
@@ -148,26 +148,27 @@ class Register:
 
         ``unit`` is the unit as rows name it. The lines keep counting; if the unit comes back it is somebody else.
         """
-        try:
+
+        def written() -> None:
             named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
             engine = self._engine(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)))
             whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
             frozen = f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{random_key().hex()}') ELSE {_LINE} END AS {_LINE}"
             engine.write(f"SELECT * REPLACE ({frozen}) FROM ({engine.lines(old)})", new)
-        except Exception:
-            written = False
-        else:
-            written = True
-        if not written:
-            raise SourceError(
-                "The register could not be written anew. Nobody was forgotten, and the series stands as it was."
-            )
 
-    def _engine(self, source: RecordSource, frame: Frame) -> _Local | _Cluster:
-        """Where rows and register are joined: on the cluster that has the data, otherwise here."""
+        _quietly(
+            written,
+            "The register could not be written anew. Nobody was forgotten, and the series stands as it was.",
+        )
+
+    def _rows(self, source: RecordSource, frame: Frame) -> _Local | _Cluster:
+        """The rows, where they are joined with the register."""
         rows = read_rows(source, frame, self.P, self.rules, self.groups)
         named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
-        rows = rows.with_columns(named.alias(UNIT))
+        return self._engine(rows.with_columns(named.alias(UNIT)))
+
+    def _engine(self, rows: Frame) -> _Local | _Cluster:
+        """Where the register is joined: on the cluster that has the data, otherwise here."""
         native: Any = rows.to_native()
         if rows.implementation.is_spark_like():
             return _Cluster(native)
@@ -253,7 +254,9 @@ def _hmac(key: bytes, text: str, digest: str) -> str:
 T = TypeVar("T")
 
 
-def _quietly(step: Callable[[], T]) -> T:
+def _quietly(
+    step: Callable[[], T], words: str = "The data could not be read to its end. Nothing was shown."
+) -> T:
     """The step's result. What is raised says nothing of what was read."""
     done: list[T] = []
     try:
@@ -263,7 +266,7 @@ def _quietly(step: Callable[[], T]) -> T:
     except Exception:
         pass
     if not done:  # outside, so that not even a debugger's chain of errors quotes contents
-        raise SourceError("The data could not be read to its end. Nothing was shown.")
+        raise SourceError(words)
     return done[0]
 
 

@@ -6,6 +6,9 @@ the register of that period takes the place of the last one; and only then is an
 kill or by mistake, gets the values that are there and reads no data. So the noise of a period never meets other data,
 and what was shown is never lost.
 
+What ends a reading may depend on what was read. So whatever ends it leaves the period empty for ever, and the next one
+counts all that was reached by then. Only what SIGINT or SIGTERM stopped, and once a process that died, begins anew.
+
 If the ledger *or* the secret folder is put back to an earlier state, this is found out, or does no harm. If both are put
 back together nobody can find out, and the same noise could meet other data: keep no copy of them.
 """
@@ -27,6 +30,7 @@ import numpy as np
 from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Charge, Ledger
+from isotone.ledger.ledger import Signals, raise_alone
 from isotone.ledger.stores.sqlite import ConflictError
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
@@ -142,10 +146,13 @@ class OpenSeries:
         """Whether the ledger says that the secrets were destroyed."""
         return self.periods in self._rows()
 
-    def close(self, period: int, read: Read, *, wait: bool = True) -> Closing:
+    def close(
+        self, period: int, read: Read, *, ready: Callable[[], object] = tuple, wait: bool = True
+    ) -> Closing:
         """Close a period, or say again what it showed.
 
-        ``read`` is called only where nothing is known about the period: never twice for one that has values.
+        ``read`` is called only where nothing is known about the period: never twice for one that has values. Whatever ends it
+        leaves the period empty. ``ready`` is called before, looks at no row, and may refuse.
         """
         if not 0 <= period < self.periods:
             raise InputError(f"The series has periods 0 to {self.periods - 1}, not {period}.")
@@ -156,7 +163,7 @@ class OpenSeries:
             if secret is not None:
                 fresh = period not in rows and "values" not in secret["periods"][period]
                 if fresh:
-                    self._measure(period, rows, secret, read)
+                    self._measure(period, rows, secret, ready, read)
                 self._record(rows, secret)
                 self._adopt(rows, secret)
             elif period not in rows:
@@ -165,25 +172,57 @@ class OpenSeries:
                 self.destroy()  # once more, if it was interrupted
             return Closing(period, np.array(json.loads(rows[period]), np.int64), fresh)
 
-    def _measure(self, period: int, rows: dict[int, str], secret: dict[str, Any], read: Read) -> None:
+    def _measure(
+        self,
+        period: int,
+        rows: dict[int, str],
+        secret: dict[str, Any],
+        ready: Callable[[], object],
+        read: Read,
+    ) -> None:
         """Read, and replace the noise of the period by its values, durably."""
         parts: list[dict[str, Any]] = secret["periods"]
         last = _last(rows, secret)
-        if last is not None and period < last:
+        if (last is not None and period < last) or "noise" not in parts[period]:
             raise InputError(
-                f"Period {period} was passed over: a later one is closed. Its noise was destroyed, and it stays empty."
+                f"Period {period} was passed over, or could not be read to its end: it stays empty, and its noise was destroyed."
             )
         key, old = bytes.fromhex(secret["key"]), self._register(rows, secret)
         new = self.folder / f"register-{period}-{random_bits(64):016x}.parquet"
-        counts, noise = read(key, old, new), np.array(parts[period]["noise"], np.int64)
-        if noise.shape != counts.shape:
-            raise InputError(
-                "The counts have another form than the series was opened with. Nothing was shown."
-            )
+        noise = np.array(parts[period]["noise"], np.int64)
+        ready()
+        counts = self._read_once(period, secret, lambda: read(key, old, new))
         parts[:period] = [part if "values" in part else {"skipped": True} for part in parts[:period]]
         parts[period] = {"values": (counts + noise).tolist()}
         secret["register"] = {"file": new.name, "period": period, "mac": _mac(key, new, self.number, period)}
         _write(self.folder / "secret.json", canonical(secret))
+
+    def _read_once(self, period: int, secret: dict[str, Any], read: Callable[[], Ints]) -> Ints:
+        """What a reading gives. That it began is durable before it begins, and that it ended before anybody is told."""
+        parts: list[dict[str, Any]] = secret["periods"]
+        before = dict(parts[period])
+        counts, signals = None, Signals()
+        try:
+            if before.get("begun", 0) < 2:  # otherwise two processes died of it
+                parts[period] = before | {"begun": before.get("begun", 0) + 1}
+                _write(self.folder / "secret.json", canonical(secret))
+                counts = _told(signals, read)
+            if counts is None or np.shape(counts) != np.shape(before["noise"]):
+                counts, parts[period] = None, before if signals.stopped is not None else {"skipped": True}
+                _write(self.folder / "secret.json", canonical(secret))
+        finally:
+            signals.restore()
+        signals.deliver()
+        if counts is None:
+            raise_alone(
+                LedgerError(
+                    f"Period {period} was interrupted before anything was shown. Close it again."
+                    if "noise" in parts[period]
+                    else f"The data could not be read to its end: period {period} stays empty, and its noise was destroyed. What went wrong is not "
+                    "told, since it may depend on what the data holds. The next period counts all that was reached by then."
+                )
+            )
+        return counts
 
     def _record(self, rows: dict[int, str], secret: dict[str, Any]) -> None:
         """Put values that the ledger does not have, of this period or of a ledger that was put back, into it."""
@@ -289,6 +328,8 @@ class OpenSeries:
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
+            if self.periods - 1 in rows:  # they were being destroyed
+                return None
             raise LedgerError(f"The secrets in {self.folder} cannot be read. Nothing was shown.") from None
         if (secret["dataset"], secret["charge"]) != (self.ledger.dataset, self.number):
             raise LedgerError(f"The secrets in {self.folder} belong to another series.")
@@ -298,6 +339,17 @@ class OpenSeries:
 def _last(rows: dict[int, str], secret: dict[str, Any]) -> int | None:
     """The last period that was closed, by the ledger or by the folder."""
     return max({*rows, *(t for t, part in enumerate(secret["periods"]) if "values" in part)}, default=None)
+
+
+def _told(signals: Signals, read: Callable[[], Ints]) -> Ints | None:
+    """The counts, or nothing of whatever was raised."""
+    try:
+        signals.watch()
+        counts = read()
+        signals.hold()
+    except BaseException:
+        return None
+    return counts
 
 
 def _mac(key: bytes, path: Path, charge: int, period: int) -> str:

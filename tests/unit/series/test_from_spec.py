@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.support.desk import Client
-from tests.support.kills import every_kill
+from tests.support.kills import Killed, every_kill
 from typer.testing import CliRunner
 
 import isotone as iso
@@ -614,30 +618,46 @@ def test_a_kill_at_any_step_publishes_nothing_that_the_ledger_does_not_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Data change between the tries. What is in the folder is in the ledger, and is never anything else afterwards."""
-    office = Office(tmp_path, series(), epsilon=1)
+    (tmp_path / "begun").mkdir()
+    office = Office(tmp_path / "begun", series(), epsilon=1)
     office.close(table(("a", "first dose")), "week 1")
     first = office.out.joinpath("release.csv").read_text()
-    seen, tries = set[str](), 0
+    tries = 0
+
+    def copied(number: int) -> Path:
+        """The office as it was after the first week."""
+        return shutil.copytree(tmp_path / "begun", tmp_path / f"killed {number}")
 
     def work() -> None:
         nonlocal tries
         tries += 1
         rows = table(*[(str(i), "first dose") for i in range(100 * tries)])
-        closed(office.described, rows, "week 2", office.ledger, office.secrets, office.out, report=False)
+        where = [here / path.name for path in (office.secrets, office.out)]
+        try:
+            closed(office.described, rows, "week 2", iso.Ledger(here / "a.ledger"), *where, report=False)
+        except LedgerError:  # an exception while rows are read, in which no process died
+            raise Killed from None
 
-    for _ in every_kill(monkeypatch, work):
-        rows = office.ledger.store.transact(
-            lambda execute: execute("SELECT period, shown FROM isotone_period")
-        )
-        told = {period: json.loads(shown)[0] for period, shown in rows}
-        text = office.out.joinpath("release.csv").read_text()
-        if text != first:
-            values = [int(line.split(",")[2]) for line in text.splitlines()[3:]]
-            assert values == told[1]
-            seen.add(text)
-    assert tries > 20
-    assert len(seen) == 1
-    assert iso.verify(office.out, ledger=tmp_path / "a.ledger").holds
+    here = copied(0)
+    for killed in every_kill(monkeypatch, work):
+        seen = set[str]()
+        for _ in range(1 + killed):
+            rows = iso.Ledger(here / "a.ledger").store.transact(
+                lambda execute: execute("SELECT period, shown FROM isotone_period")
+            )
+            told = {period: json.loads(shown)[0] for period, shown in rows}
+            text = (here / office.out.name / "release.csv").read_text()
+            if text != first:
+                assert [int(line.split(",")[2]) for line in text.splitlines()[3:]] == told[1]
+                seen.add(text)
+            if killed:
+                with suppress(InputError):  # the period stays empty
+                    work()
+        assert len(seen) <= 1
+        if killed:
+            here = copied(tries)
+    assert tries > 40
+    assert iso.verify(here / office.out.name, ledger=here / "a.ledger").holds
 
 
 def test_lost_secrets_end_the_series_and_keep_what_was_shown(tmp_path: Path) -> None:
@@ -707,3 +727,15 @@ def test_what_libraries_print_while_rows_are_read_is_not_heard(
     capfd.readouterr()
     office.close(table(("a", "first dose")), "week 1")
     assert capfd.readouterr().out.count("row") == 2  # of the rehearsal, which has no rows
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.uuid(), pa.bool_()])
+def test_a_day_that_is_no_date_is_refused_before_the_charge(tmp_path: Path, type_: pa.DataType) -> None:
+    """20240131 as a number is no day: everybody would be dropped."""
+    rows = pa.table({"id": ["a"], "stage": ["first dose"], "day": pa.nulls(1, type_)})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    described = series(date="day", periods=("2024-01-31",))
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=1)
+    with pytest.raises(InputError, match=r"'day' of type .* is not read as a date"):
+        described.release(tmp_path / "rows.parquet", epsilon=1, ledger=ledger)
+    assert not (tmp_path / "a.ledger").exists()

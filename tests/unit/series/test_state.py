@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -24,9 +26,9 @@ T = 3
 NOISE = np.arange(100, 100 + T * 2).reshape(T, 1, 2)
 
 
-def opened(ledger: Ledger, folder: Path, **more: Any) -> OpenSeries:
+def opened(ledger: Ledger, folder: Path, called: str = "series", **more: Any) -> OpenSeries:
     return open_series(
-        ledger, folder, say, Guarantee.pure(1), lambda: NOISE, request="series", mechanism="test", **more
+        ledger, folder, say, Guarantee.pure(1), lambda: NOISE, request=called, mechanism="test", **more
     )
 
 
@@ -111,32 +113,112 @@ def test_at_the_end_secrets_are_destroyed_and_the_ledger_says_so(ledger: Ledger,
 
 @pytest.mark.parametrize("period", range(T))
 def test_a_kill_at_any_step_shows_nothing_twice_with_other_data(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: int
+    place: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, period: int
 ) -> None:
-    series, read = opened(ledger, tmp_path / "s"), Reader()
-    for t in range(period):
-        series.close(t, read)
-    durable: set[str] = set()
+    """For each moment there is a series that a process died of at that moment, and that the next one closes."""
+    ledger = Ledger(place[0], dataset=place[1], epsilon=100)
     kills = 0
-    for killed in every_kill(monkeypatch, lambda: OpenSeries(ledger, tmp_path / "s").close(period, read)):
+
+    def begun(number: int) -> tuple[OpenSeries, Reader]:
+        series, read = opened(ledger, tmp_path / f"s{number}", called=f"series {number}"), Reader()
+        for t in range(period):
+            series.close(t, read)
+        return series, read
+
+    now = [begun(0)]
+    for killed in every_kill(
+        monkeypatch, lambda: OpenSeries(ledger, now[0][0].folder).close(period, now[0][1])
+    ):
+        series, read = now[0]
         kills += killed
-        path = tmp_path / "s" / "secret.json"
-        if path.exists():  # once values are in the secret file they are the only ones
-            part = json.loads(path.read_bytes())["periods"][period]
+        durable: set[str] = set()
+        path = series.folder / "secret.json"
+        content = path.read_bytes().strip(b"\0") if path.exists() else b""
+        if content:  # once values are in the secret file they are the only ones
+            part = json.loads(content)["periods"][period]
             if "values" in part:
                 assert "noise" not in part
                 durable.add(json.dumps(part["values"]))
         if period in series.shown():
             durable.add(json.dumps(series.shown()[period].tolist()))
-        assert len(durable) <= 1
+        looks = read.looks
+        final = series.close(period, read)
+        assert read.looks == looks + (not durable)
+        assert {json.dumps(final.values.tolist())} == (durable or {json.dumps(final.values.tolist())})
+        for t in range(period + 1, T):
+            series.close(t, read)
+        assert series.ended
+        if killed:
+            now[0] = begun(kills)
     assert kills > 5
-    looks = read.looks
-    final = series.close(period, read)
-    assert read.looks == looks
-    assert {json.dumps(final.values.tolist())} == durable
-    for t in range(period + 1, T):
-        series.close(t, read)
-    assert series.ended
+
+
+class Panic(BaseException):
+    """What a library raises that is written in another language."""
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, Panic, KeyboardInterrupt, SystemExit, InputError])
+def test_whatever_ends_a_reading_leaves_the_period_empty(
+    ledger: Ledger, tmp_path: Path, error: type[BaseException]
+) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+
+    def fails(key: bytes, old: Path | None, new: Path) -> Any:
+        new.write_bytes(b"half of it")
+        raise error("Ann Miller, row 7")
+
+    with pytest.raises(LedgerError, match="period 1 stays empty") as told:
+        series.close(1, fails)
+    assert told.value.__context__ is None
+    assert told.value.__cause__ is None
+    assert "noise" not in json.loads((tmp_path / "s" / "secret.json").read_bytes())["periods"][1]
+    for _ in range(2):
+        with pytest.raises(InputError, match="Period 1 was passed over"):
+            series.close(1, read)
+    assert read.looks == 1
+    assert series.close(2, read).values.tolist() == [[2104, 112]]
+    assert sorted(series.shown()) == [0, 2]
+
+
+def test_counts_of_another_form_leave_the_period_empty(ledger: Ledger, tmp_path: Path) -> None:
+    series = opened(ledger, tmp_path / "s")
+    with pytest.raises(LedgerError, match="period 0 stays empty"):
+        series.close(0, lambda key, old, new: np.zeros((2, 2), np.int64))
+    assert series.shown() == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_reading_as_often_as_one_likes(ledger: Ledger, tmp_path: Path, number: int) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    heard: list[int] = []
+
+    def stopped(key: bytes, old: Path | None, new: Path) -> Any:
+        signal.raise_signal(number)
+        raise AssertionError("the reading goes on")
+
+    before = signal.signal(number, lambda number, _: heard.append(number))
+    try:
+        for _ in range(3):
+            with pytest.raises(LedgerError, match="Close it again"):
+                series.close(0, stopped)
+    finally:
+        signal.signal(number, before)
+    assert heard == [number] * 3
+    assert series.close(0, read).values.tolist() == [[1100, 108]]
+
+
+def test_the_second_death_of_a_reading_leaves_the_period_empty(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            OpenSeries(ledger, tmp_path / "s").close(0, lambda key, old, new: os._exit(9))
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    with pytest.raises(LedgerError, match="period 0 stays empty"):
+        series.close(0, read)
+    assert read.looks == 0
 
 
 def test_two_closers_show_the_same(ledger: Ledger, tmp_path: Path) -> None:
@@ -325,7 +407,7 @@ def test_a_full_disk_shows_nothing(ledger: Ledger, tmp_path: Path, monkeypatch: 
         with pytest.raises(LedgerError, match="Nothing was shown"):
             series.close(0, read)
     assert series.shown() == {}
-    assert series.close(0, read).values.tolist() == [[2100, 108]]  # nobody saw the first look
+    assert series.close(0, read).values.tolist() == [[1100, 108]]  # without room there was no look
 
 
 def test_periods_that_were_not_planned_are_refused(ledger: Ledger, tmp_path: Path) -> None:
