@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import tempfile
 import types
 from collections import Counter
@@ -184,6 +185,46 @@ def counts(name: str, P: Any, roles: Mapping[str, str], most: int = 1, **given: 
     unit = iso.Unit(column, contributions=most if most > 1 else None, name="person")
     read = described(lambda: iso.Counts(P, unit=unit, **given))
     return Entry(name, roles, lambda data: _counted(P, read(data)), _record_fault(P, most), column, most)
+
+
+# ---------------------------------------------------------------------------- counts over time
+
+
+PERIODS = ("2020-01-01", "2020-01-03", "2024-02-29")
+
+
+def series(name: str, P: Any, roles: Mapping[str, str], most: int = 1, **given: Any) -> Entry:
+    """A series of the past. The register of each of its periods grows from the one before."""
+    unit = iso.Unit("person", contributions=most if most > 1 else None, name="person")
+    past = {"periods": PERIODS, "date": "day", "record": "code" if most > 1 else None}
+    read = described(lambda: iso.Series(iso.Counts(P, unit=unit, **given), **past))
+
+    def counted(data: Any) -> Records:
+        found = np.asarray(read(data))
+        return +Counter({place: int(number) for place, number in np.ndenumerate(found)})
+
+    def fault(found: Records) -> str:
+        for t, g in itertools.product(range(len(PERIODS)), {place[1] for place in found}):
+            if sum(max(found[t, h, x] for x in range(len(P))) for h in {place[1] for place in found}) > most:
+                return "several histories"
+            at = {x: found[t, g, i] for i, x in enumerate(P.elements)}
+            if any(at[low] > at[high] for low, high in P.covers):
+                return "a stage without the one above it"
+            if any(found[t, g, i] < found[t - 1, g, i] for i in range(len(P)) if t):
+                return "a history that shrinks"
+        return ""
+
+    return Entry(name, roles, counted, fault, "person", most)
+
+
+# ---------------------------------------------------------------------------- distributions
+
+
+def distribution(name: str, roles: Mapping[str, str], most: int = 1, **given: Any) -> Entry:
+    column = "person" if "person" in roles else None
+    unit = iso.Unit(column, contributions=most if most > 1 else None, name="person")
+    read = described(lambda: iso.Distribution("age", **{"bounds": (0, 100), "unit": unit, **given}))
+    return Entry(name, roles, lambda data: _cells(read(data)), _number_fault(most), column, most)
 
 
 # ---------------------------------------------------------------------------- tables and curves
@@ -456,6 +497,13 @@ ENTRIES: dict[str, Entry] = {
         curve("curve, contributions", {**_P, "age": "number", "y": "number"}, 3),
         curve("curve of labels", {"age": "number", "y": "label"}, y_range=None, y_values=(0, 1), x_grid=[0, 18.5, 40, 65, 100]),
         curve("surface", {**_P, "age": "number", "dose": "number", "y": "number"}, 2, x=("age", "dose"), bounds=((0, 100), (0, 10))),
+        series("series", ORDER, {**_P, "day": "date", **_WIDE}),
+        series("series, groups", CHOICE, {**_P, "day": "date", **_WIDE, "group": "group"}, by={"group": PUBLIC[:3]}),
+        series("series, contributions, long", ITEMS, {**_P, "day": "date", "group": "element", "code": "element"}, 2, answers=iso.Answers(element="group")),
+        distribution("distribution, rows", {"age": "number"}),
+        distribution("distribution", {**_P, "age": "number", "group": "group"}, by={"group": PUBLIC}, grid="integers"),
+        distribution("distribution, contributions", {**_P, "age": "number"}, 3, bounds=("1/2", 100), grid="log", cells=50),
+        distribution("distribution of values", {**_P, "age": "number"}, 2, grid=(0, "7.5", 40, 100)),
         opendp_counts("OpenDP counts", ORDER, "person", 2),
         opendp_counts("OpenDP long", ITEMS, "person", 1, "code"),
         opendp_table("OpenDP table", "person", 2),

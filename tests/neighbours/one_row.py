@@ -30,6 +30,7 @@ import numpy as np
 
 import isotone.reading.contributions
 import isotone.reading.sources
+import isotone.release.kinds.series.description
 from isotone.errors import InputError, IsotoneError
 from isotone.reading.sources import SourceError
 from isotone.reading.values import unit_of
@@ -46,6 +47,7 @@ _USUAL = {
     "category": "text",
     "group": "text",
     "number": "float",
+    "date": "date",
     "label": "integer",
 }
 FORMS = {**TABLES, **ARRAYS, **SERVICES}
@@ -265,8 +267,10 @@ def _setting(charged: bool) -> Generator[None]:
     """One salt for all readings. Without a charge, one engine too."""
     salts: Any = isotone.reading.contributions
     engines: Any = isotone.reading.sources
-    kept = salts.random_salt, engines.connect
+    keys: Any = isotone.release.kinds.series.description
+    kept = salts.random_salt, engines.connect, keys.random_key
     salts.random_salt = lambda: _SALT
+    keys.random_key = lambda: _SALT + _SALT
     if charged:
         charging.append(True)
     else:
@@ -274,7 +278,7 @@ def _setting(charged: bool) -> Generator[None]:
     try:
         yield
     finally:
-        salts.random_salt, engines.connect = kept
+        salts.random_salt, engines.connect, keys.random_key = kept
         charging.clear()
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from tests.support import flat
 
+import isotone as iso
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.reading.questions import Answers, Question
@@ -130,6 +131,21 @@ def test_an_agreeable_text_is_read_letter_by_letter() -> None:
 HUGE = [2**63, 10**400, -(10**400), 10**5000]
 """Whole numbers that no engine, array or file has room for."""
 POINTS = pd.DataFrame({"person": range(6), "age": 5.0, "dose": 1.0, "ill": 0.5, "county": "a"})
+
+
+def _distribution(
+    *, epsilon: Any, ledger: Any, folder: Any = None, contributions: Any = None, **odd: Any
+) -> Any:
+    given = {"bounds": (0, 9), "unit": iso.Unit("person", contributions=contributions), **odd}
+    return iso.Distribution("age", **given).release(POINTS, epsilon=epsilon, ledger=ledger, folder=folder)
+
+
+def _series(*, epsilon: Any, ledger: Any, folder: Any = None, contributions: Any = None, **odd: Any) -> Any:
+    survey = iso.Counts(P, unit=iso.Unit("person", contributions=contributions))
+    given = {"periods": ["2020-01-01"], "date": "day", **odd}
+    return iso.Series(survey, **given).release(DATA, epsilon=epsilon, ledger=ledger, folder=folder)
+
+
 WHOLE: dict[str, tuple[Any, tuple[str, ...]]] = {
     "counts": (
         lambda **odd: flat.counts(DATA, P, **{"unit": "person", **odd}),
@@ -149,6 +165,11 @@ WHOLE: dict[str, tuple[Any, tuple[str, ...]]] = {
         ),
         ("contributions", "public_n", "bins", "unit", "folder", "bounds", "y_range"),
     ),
+    "distribution": (
+        _distribution,
+        ("contributions", "cells", "public_n", "grid", "unit", "by", "folder", "confidence", "bounds"),
+    ),
+    "series": (_series, ("contributions", "periods", "record", "date", "folder", "matters")),
 }  # fmt: skip
 
 
