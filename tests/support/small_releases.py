@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,35 @@ def _curve(**given: Any) -> Callable[[Any], iso.Release]:
     return lambda ledger: flat.curve(_survey(), ledger=ledger, **{**usual, **given})
 
 
+def _series(**given: Any) -> Callable[[Any], iso.Release]:
+    """A series of the past."""
+
+    def made(ledger: Any) -> iso.Release:
+        survey = iso.Counts(VEE, unit="person", **{"by": given["by"]} if "by" in given else {})
+        budget = {name: x for name, x in given.items() if name != "by"} or {"epsilon": 1}
+        days = pa.array(["2024-01-05", "2024-02-05"] * 30)
+        past = iso.Series(survey, periods=["2024-01-31", "2024-02-29"], date="day")
+        return past.release(_survey().append_column("day", days), ledger=ledger, **budget)
+
+    return made
+
+
+def _opened(ledger: Any) -> iso.Release:
+    """A series of which two periods are shown."""
+    series = iso.Series(iso.Counts(VEE, unit="person"), periods=["May", "June", "July"])
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"ledger": ledger, "secrets": Path(folder) / "secrets"}
+        series.open(epsilon=1, **place)
+        series.close(_survey(), "May", **place)
+        return series.close(_survey(), "June", **place)
+
+
+def _distribution(**given: Any) -> Callable[[Any], iso.Release]:
+    budget = {name: given.pop(name) for name in ("epsilon", "rho") if name in given} or {"epsilon": 2}
+    described = iso.Distribution("x", **{"bounds": (0, 10), "unit": "person", "cells": 64, **given})
+    return lambda ledger: described.release(_survey(), ledger=ledger, **budget)
+
+
 RHO: dict[str, Any] = {"epsilon": None, "rho": "1/2", "mechanism": None}
 
 
@@ -136,6 +166,13 @@ SORTS: dict[str, Callable[[Any], iso.Release]] = {
         _survey(), x=["x", "a"], y="v", bounds=[(0, 10), (0, 1)], y_range=(0, 1), bins=[3, 2], epsilon=2, unit="person",
         ledger=ledger,
     ),
+    "series of the past": _series(),
+    "series of groups": _series(by={"sex": ["f", "m"]}),
+    "series in rho": _series(rho="1/2"),
+    "series that is open": _opened,
+    "distribution": _distribution(),
+    "distribution of groups in rho": _distribution(rho=2, by={"sex": ["f", "m"]}, cells=None, grid="integers"),
+    "distribution of a population": _distribution(public_n=60, band="population", grid=[0, 2, 5, 10], cells=None),
     "counts that were relaxed": _counts(
         FENCE, mechanism="PosetMechanism", relaxation=Relaxation.of([("a", "c"), ("b", "d")])
     ),

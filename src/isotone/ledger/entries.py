@@ -681,7 +681,7 @@ class Entries:
 
 def _same_unit(unit: str) -> str:
     return (
-        f'If both are the same thing under two names, name it: unit_name={unit!r}, or unit = "{unit}" under [privacy] in '
+        f'If both are the same thing under two names, name it: iso.Unit(…, name={unit!r}), or unit = "{unit}" under [privacy] in '
         "a spec; the column of the unit may be called anything. Otherwise keep another ledger."
     )
 

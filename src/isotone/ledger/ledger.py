@@ -331,7 +331,7 @@ class Ledger:
         Must not be derived from the contents.
     unit
         What is protected, in words ("person"); fixed at creation, or by the first charge when not given. The column
-        that holds the unit may be called anything: see ``unit_name`` of the releases.
+        that holds the unit may be called anything: see ``name`` of ``iso.Unit``.
     neighbours
         "add-remove" (default) or "replace".
 

@@ -308,7 +308,7 @@ def test_a_mistyped_name_on_a_server_starts_no_budget(place):
 def test_a_unit_has_a_name_of_its_own(tmp_path):
     ledger = Ledger(tmp_path / "a.ledger", epsilon=2)
     ledger.charge(Guarantee.pure(1, unit="person_id"))
-    with pytest.raises(LedgerError, match=r"unit_name='person_id'"):
+    with pytest.raises(LedgerError, match=r"name='person_id'"):
         ledger.charge(Guarantee.pure(1, unit="pid"))
 
 
