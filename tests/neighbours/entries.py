@@ -227,6 +227,11 @@ def distribution(name: str, roles: Mapping[str, str], most: int = 1, **given: An
     return Entry(name, roles, lambda data: _cells(read(data)), _number_fault(most), column, most)
 
 
+def survival(name: str, roles: Mapping[str, str], **given: Any) -> Entry:
+    read = described(lambda: iso.Survival("age", event="y", horizon=60, unit="person", **given))
+    return Entry(name, roles, lambda data: _cells(read(data)), _number_fault(1), "person")
+
+
 # ---------------------------------------------------------------------------- tables and curves
 
 
@@ -504,6 +509,8 @@ ENTRIES: dict[str, Entry] = {
         distribution("distribution", {**_P, "age": "number", "group": "group"}, by={"group": PUBLIC}, grid="integers"),
         distribution("distribution, contributions", {**_P, "age": "number"}, 3, bounds=("1/2", 100), grid="log", cells=50),
         distribution("distribution of values", {**_P, "age": "number"}, 2, grid=(0, "7.5", 40, 100)),
+        survival("survival", {**_P, "age": "number", "y": "event"}),
+        survival("survival, groups, words", {**_P, "age": "number", "y": "answer", "group": "group"}, by={"group": PUBLIC[:4]}, yes=["1", "a"]),
         opendp_counts("OpenDP counts", ORDER, "person", 2),
         opendp_counts("OpenDP long", ITEMS, "person", 1, "code"),
         opendp_table("OpenDP table", "person", 2),

@@ -49,6 +49,7 @@ _USUAL = {
     "number": "float",
     "date": "date",
     "label": "integer",
+    "event": "integer",
 }
 FORMS = {**TABLES, **ARRAYS, **SERVICES}
 
@@ -130,7 +131,7 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
         )
         kinds[name] = case.type if name == focus else usual
     rows = int(rng.integers(0, 13))
-    few = {name: 2 if role in ("answer", "label") else 6 for name, role in entry.roles.items()}
+    few = {name: 2 if role in ("answer", "label", "event") else 6 for name, role in entry.roles.items()}
     data = {name: drawn_values(rng, kind, rows, few[name]) for name, kind in kinds.items()}
     size = int(rng.integers(1, 5)) if entry.unit else 1
     odd = not form.typed and rng.random() < 0.6

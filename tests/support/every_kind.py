@@ -167,6 +167,14 @@ KINDS: dict[str, Read] = {
     ),
     "distribution, whole numbers": line(CellLine.of(*YEARS, "integers")),
     "distribution of values": line(CellLine.of(*YEARS, (Fraction(0), Fraction(37, 2), Fraction(40)))),
+    "survival": line(
+        CellLine.of(Fraction(0), Fraction(60)),
+        _COUNTY,
+        unit="person",
+        contributions=3,
+        event="hyp",
+        words=Answers(("ja", "1"), ("nein", "0")),
+    ),
     "series": series(CHOICE, _COUNTY),
     "series, contributions, long": series(
         Poset(["x", "meds", "7"], [("x", "meds")]), element="kind", contributions=2, record="code"

@@ -173,6 +173,9 @@ SORTS: dict[str, Callable[[Any], iso.Release]] = {
     "distribution": _distribution(),
     "distribution of groups in rho": _distribution(rho=2, by={"sex": ["f", "m"]}, cells=None, grid="integers"),
     "distribution of a population": _distribution(public_n=60, band="population", grid=[0, 2, 5, 10], cells=None),
+    "survival": lambda ledger: iso.Survival("x", event="label", horizon=8, unit="person", cells=64).release(
+        _survey(), epsilon=2, ledger=ledger
+    ),
     "counts that were relaxed": _counts(
         FENCE, mechanism="PosetMechanism", relaxation=Relaxation.of([("a", "c"), ("b", "d")])
     ),

@@ -96,6 +96,7 @@ _CASTS = {
     "time": "CAST(… AS VARCHAR)",
     "other": "CAST(… AS VARCHAR)",
     "date": "CAST(… AS DATE)",
+    "event": "CAST(… AS INTEGER), or state the words of an event",
     "no number": "CAST(… AS VARCHAR) where it is a name, EXTRACT(epoch FROM …) where it is an amount",
 }
 
@@ -112,7 +113,7 @@ def require_kinds(roles: Roles, types: Mapping[str, tuple[str | None, str]], whe
             kind, written = types[name]
             if kind in ROLES[role][0]:
                 continue
-            cast = _CASTS["date" if role == "date" else "no number" if kind is not None else _family(written)]
+            cast = _CASTS[role if role in _CASTS else "no number" if kind is not None else _family(written)]
             raise InputError(
                 f"{where} has the column {name!r} of type {written}, which is not read as {'an' if role[0] in 'aeiou' and role != 'unit' else 'a'} {role}. "
                 f"Give it another type first: {cast}."

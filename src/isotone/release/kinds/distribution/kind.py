@@ -22,7 +22,7 @@ from isotone.release.kinds.distribution.description import (
     lines_of,
 )
 from isotone.release.kinds.distribution.report import DistributionPage
-from isotone.release.kinds.kind import Kind, Reader, agrees
+from isotone.release.kinds.kind import Kind, Reader, agrees, require_unit
 from isotone.release.manifest import Manifest, guarantee_from, recipe_of
 
 if TYPE_CHECKING:
@@ -184,8 +184,7 @@ def rebuilt(kind: type[LineDescription], manifest: Manifest) -> DistributionMech
     described, stated = kind.from_manifest(manifest, {}), guarantee_from(manifest.guarantee)
     if described.in_manifest() != manifest.description:
         raise InputError("the description is not written as a release writes it")
-    if described.privacy_unit.neighbours != stated.neighbours:
-        raise InputError("the neighbours of the description are not those of the guarantee")
+    require_unit(described, stated)
     result = described.mechanism(stated)
     if recipe_of(result) != manifest.mechanism:
         raise InputError("the mechanism is not the one that the description has under this guarantee")

@@ -12,7 +12,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.columns import law_entry
-from isotone.release.kinds.kind import Kind, agrees
+from isotone.release.kinds.kind import Kind, agrees, require_unit
 from isotone.release.kinds.series.description import (
     Series,
     SeriesManifest,
@@ -78,8 +78,9 @@ class SeriesKind(Kind):
         described, mechanism = Series.from_manifest(manifest, {}), mechanism_of(manifest)
         if mechanism.contributions < described.privacy_unit.most:
             raise InputError("the mechanism is for fewer histories of a unit than were counted")
-        if described.privacy_unit.neighbours != stated.neighbours:
-            raise InputError("the neighbours of the description are not those of the guarantee")
+        if mechanism.recipe() != manifest.mechanism:
+            raise InputError("the mechanism is not written as a release writes it")
+        require_unit(described, stated)
         result = replace(mechanism.guarantee, unit=stated.unit)
         if described.groups is not None and result.kind != "pure" and result.adjacency.exchanges:
             raise InputError(
