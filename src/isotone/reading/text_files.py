@@ -109,15 +109,15 @@ def records_of(text: bytes, layout: Layout) -> Iterator[list[bytes]]:
 def read_fields(file: str, layout: Layout) -> Iterator[list[Any]]:
     """Batches of the columns of a layout, as Arrow texts that are valid, null where a field is missing."""
     separator, newline = layout.separator.encode(), layout.newline.encode()
-    for block in _records(file, layout, separator, newline):
-        yield _columns(block, separator, newline, layout.places)
+    for block, marks in _records(file, layout, separator, newline):
+        yield _columns(block, marks, separator, newline, layout.places)
 
 
 def read_lines(file: str, encoding: str) -> Iterator[list[Any]]:
     """Batches of the lines of a file, which end with a line feed, as one column of Arrow texts."""
     layout = Layout((0,), "", "\n", False, encoding)
-    for block in _records(file, layout, b"", b"\n"):
-        yield _columns(block, b"", b"\n", (0,))
+    for block, marks in _records(file, layout, b"", b"\n"):
+        yield _columns(block, marks, b"", b"\n", (0,))
 
 
 def _decoded(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
@@ -137,48 +137,55 @@ def _decoded(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
             return
 
 
-def _records(file: str, layout: Layout, separator: bytes, newline: bytes) -> Iterator[bytes]:
-    """The file in blocks that end where a record ends, without its header line."""
+def _records(
+    file: str, layout: Layout, separator: bytes, newline: bytes
+) -> Iterator[tuple[bytes, _Marks | None]]:
+    """The file in blocks that end where a record ends, without its header line, and the marks of those where they are known."""
     rest, size, header = b"", _BLOCK, layout.header
     with Path(file).open("rb") as stream:
         for block in _decoded(stream, layout.encoding, _BLOCK):
             rest += block
             if len(rest) < size:
                 continue
-            cut = _last_end(rest, separator, newline)
+            cut, marks = _last_end(rest, separator, newline)
             if not cut:
                 size = 2 * len(rest)  # a longer record: look again when there is twice as much
                 continue
             whole, rest, size = rest[:cut], rest[cut:], _BLOCK
-            yield from _body(whole, separator, newline, header)
-            header = False
-    yield from _body(rest, separator, newline, header)
+            if header:
+                whole, marks, header = _without_header(whole, separator, newline), None, False
+            if whole:
+                yield whole, marks
+    rest = _without_header(rest, separator, newline) if header else rest
+    if rest:
+        yield rest, None
 
 
-def _body(block: bytes, separator: bytes, newline: bytes, header: bool) -> Iterator[bytes]:
-    if header:
-        block = block[_first_record(block, separator, newline)[2] :]
-    if block:
-        yield block
+def _without_header(block: bytes, separator: bytes, newline: bytes) -> bytes:
+    return block[_first_record(block, separator, newline)[2] :]
 
 
-def _last_end(block: bytes, separator: bytes, newline: bytes) -> int:
-    """Where the last whole record of a block ends that begins with a record; 0 if there is none."""
+def _last_end(block: bytes, separator: bytes, newline: bytes) -> tuple[int, _Marks | None]:
+    """Where the last whole record of a block ends that begins with a record, or 0, and the marks up to there if they were found."""
     if not separator or b'"' not in block:
         end = block.rfind(newline)
-        return end + len(newline) if end >= 0 else 0
+        return end + len(newline) if end >= 0 else 0, None
     closed = (
         block[: block.rfind(b'"')] if block.count(b'"') % 2 else block
     )  # a field that goes on after the block
     marks = _Marks.of(closed, separator, newline) if closed else None
     if marks is not None:
-        ends = marks.places[marks.is_end]
-        return int(ends[-1]) + len(newline) if ends.size else 0
+        (ends,) = np.nonzero(marks.is_end)
+        if not ends.size:
+            return 0, None
+        kept = slice(ends[-1] + 1)
+        end = int(marks.places[ends[-1]]) + len(newline)
+        return end, _Marks(marks.places[kept], marks.is_end[kept], marks.quoted)
     end = 0
     for found in _pattern(separator, newline).finditer(block):
         if found[4] == newline:
             end = found.end()
-    return end
+    return end, None
 
 
 class _Marks(NamedTuple):
@@ -200,11 +207,9 @@ class _Marks(NamedTuple):
         quoted = bool(separator) and b'"' in block
         if quoted:
             quotes = data == _QUOTE
-            inside = (
-                np.cumsum(quotes, dtype=np.int64) & 1 == 1
-            )  # from an opening quote to before its closing one
+            inside = np.logical_xor.accumulate(quotes)  # from an opening quote to before its closing one
             marks &= ~inside
-            if not _proper(quotes, inside, marks, ends if len(newline) == 2 else None):
+            if not _proper(np.flatnonzero(quotes), marks, ends if len(newline) == 2 else None):
                 return None
         places = np.flatnonzero(marks)
         is_end = ends[places]
@@ -213,12 +218,12 @@ class _Marks(NamedTuple):
         return cls(places, is_end, quoted)
 
 
-def _proper(quotes: Any, inside: Any, marks: Any, ends: Any) -> bool:
-    """Whether quotes open after a mark, or at once after closing, and close before one, as a writer of CSV puts them.
+def _proper(quotes: Any, marks: Any, ends: Any) -> bool:
+    """Whether quotes at these places open after a mark, or at once after closing, and close before one, as a writer of CSV puts them.
 
     ``ends`` are the second bytes of line endings that have two.
     """
-    opening, closing = np.flatnonzero(quotes & inside), np.flatnonzero(quotes & ~inside)
+    opening, closing = quotes[::2], quotes[1::2]
     if opening.size != closing.size:
         return False
     again = np.zeros(opening.size + 1, bool)
@@ -256,8 +261,10 @@ def _slow(block: bytes, separator: bytes, newline: bytes) -> Iterator[list[bytes
             return
 
 
-def _columns(block: bytes, separator: bytes, newline: bytes, places: Sequence[int]) -> list[Any]:
-    marks = _Marks.of(block, separator, newline)
+def _columns(
+    block: bytes, marks: _Marks | None, separator: bytes, newline: bytes, places: Sequence[int]
+) -> list[Any]:
+    marks = marks or _Marks.of(block, separator, newline)
     fields = None if marks is None else _fast(block, marks, len(newline), places)
     if fields is None:
         rows = list(_slow(block, separator, newline))
@@ -321,7 +328,10 @@ def _fast(block: bytes, marks: _Marks, wide: int, places: Sequence[int]) -> list
         first, width = first[~empty], width[~empty]
     # four bytes before and twelve behind, so that a window of sixteen bytes fits around every begin
     data = np.frombuffer(b"\0\0\0\0" + block + b"\0" * _INLINE, np.uint8)
-    quotes = np.concatenate([[0], np.cumsum(data == _QUOTE)]) if marks.quoted else None
+    quotes = None
+    if marks.quoted:
+        quotes = np.zeros(data.size + 1, np.int32)
+        np.cumsum(data == _QUOTE, dtype=np.int32, out=quotes[1:])
     columns: list[Any] = []
     for place in places:
         there = width > place
