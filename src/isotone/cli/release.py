@@ -462,7 +462,7 @@ def sign(
 def require_desk() -> None:
     """Refuse if a library of the desk is not installed."""
     try:
-        import isotone.desk.server  # noqa: F401
+        import isotone.desk.server  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
         raise InputError(
             f"The desk needs more libraries ({error.name} is missing): {install('desk')}"

@@ -243,9 +243,13 @@ class KNormMechanism(AdditiveMechanism):
         orders, sizes = draw(size, rng)
         return noise_rows(self.sampler.order, orders, sizes, rng.standard_exponential(orders.shape))
 
-    @cached_property
+    @property
     def law_draws(self) -> int:
         """How many draws the law has, fewer where draws are slow, as they must be independent."""
+        return self._law_draws
+
+    @cached_property
+    def _law_draws(self) -> int:
         if self.sampler.source.quick:
             return draws_of(len(self.P))
         return min(MOST, max(FEWEST, int(SECONDS / self.sampler.drawn.seconds)))
@@ -401,12 +405,16 @@ class PosetMechanism(KNormMechanism):
                 "BoundedPosetMechanism, or LaplaceMechanism for very short records."
             )
 
-    @cached_property
+    @property
     def rate(self) -> Fraction:
         """The rate of the exponential steps.
 
         Epsilon over the number of records that can change.
         """
+        return self._rate
+
+    @cached_property
+    def _rate(self) -> Fraction:
         # A single count moves by one at most when a record is replaced, but not together with the number of
         # records, which stays: their norm is 2. So the rate is the same for every order.
         return self.unit.per_step(self.epsilon)

@@ -44,7 +44,7 @@ class Draws(Protocol):
         """
         ...
 
-    def below(self, sizes: Ints) -> Ints:
+    def below(self, sizes: Ints, /) -> Ints:
         """Uniform integers, each at least 0 and below its size."""
         ...
 
@@ -55,7 +55,7 @@ class Draws(Protocol):
         """
         ...
 
-    def geometrics(self, rate: Fraction, size: int) -> Ints:
+    def geometrics(self, rate: Fraction, size: int, /) -> Ints:
         """Two-sided geometric noise.
 
         ``k`` has weight ``exp(−rate·|k|)``.
@@ -66,11 +66,11 @@ class Draws(Protocol):
         """The values with geometric noise on a line of uneven steps."""
         ...
 
-    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
+    def rounded_gaussians(self, variance: Fraction, size: int, /) -> Ints:
         """Gaussian noise, exactly rounded to integers."""
         ...
 
-    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
+    def discrete_gaussians(self, variance: Fraction, size: int, /) -> Ints:
         """Discrete Gaussian noise.
 
         ``k`` has weight ``exp(−k²/(2·variance))``.
@@ -93,7 +93,7 @@ class Draws(Protocol):
         """For each whole number m at least 0, True with probability ``exp(−rate·m)``."""
         ...
 
-    def words(self, size: int) -> NDArray[np.uint64]:
+    def words(self, size: int, /) -> NDArray[np.uint64]:
         """Uniform 64-bit words, for post-processing."""
         ...
 

@@ -382,13 +382,14 @@ class Release(Questions):
         """
         libraries: dict[Literal["pandas", "polars", "arrow"], str]
         libraries = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
-        if kind is None:
-            kind = next(name for name, library in libraries.items() if find_spec(library))
-        if kind not in libraries:
+        chosen: str | None = kind
+        if chosen is None:
+            chosen = next(name for name, library in libraries.items() if find_spec(library))
+        if chosen not in libraries:
             raise InputError(f"A frame is 'pandas', 'polars' or 'arrow', not {kind!r}.")
-        result = from_extra(libraries[kind], "frames")
+        result = from_extra(libraries[chosen], "frames")
         data = {name: list(column) for name, column in self.columns.items()}
-        return result.table(data) if kind == "arrow" else result.DataFrame(data)
+        return result.table(data) if chosen == "arrow" else result.DataFrame(data)
 
     def shown(self) -> dict[str, tuple[Any, ...]]:
         """The columns that a screen shows: without the intervals that hold all at once, and with the words of questions."""
