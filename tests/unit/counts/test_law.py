@@ -191,10 +191,8 @@ def test_a_breakdown_shares_what_may_go_wrong_between_noise_and_rounding(confide
     plain = log_concave_reach(outside - rounding)
     noise = [0 if part is None else part.error().variance for part in m.parts]
     moved = [0 if part is None else part.rounding**2 for part in m.parts]
-    for place, margin in enumerate(breakdown.margins):
-        least = plain * np.sqrt(m._spread(margin, noise)) + rounding_reach(rounding) * np.sqrt(
-            m._spread(margin, moved)
-        )
+    for place, (drawn, rounded) in enumerate(zip(m._spreads(noise), m._spreads(moved), strict=True)):
+        least = plain * np.sqrt(drawn) + rounding_reach(rounding) * np.sqrt(rounded)
         np.testing.assert_allclose(half[place], least, rtol=1e-9)
 
 
