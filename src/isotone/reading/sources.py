@@ -307,6 +307,12 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
         raise InputError(
             "This relation of DuckDB stands on a pandas frame, whose types DuckDB takes from some of its values. Pass the frame itself."
         )
+    floats = [name for name in column_names(roles) if types.get(name, ("", ""))[0] == "float"]
+    if floats and "PARQUET" in plan.upper():
+        raise InputError(
+            f"This relation of DuckDB stands on Parquet files and has the column {floats[0]!r} of floats. Their statistics leave out what is not "
+            "a number, and DuckDB believes them. Pass the path itself, or make a table of it first."
+        )
     if "ARROW_SCAN" not in plan:  # a frame in memory, whose types may come from its values
         require_kinds(roles, types, "The table")
     chosen = relation.project(", ".join(map(quoted, column_names(roles))))

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.reading.columns import ColumnRule, as_real, read_columns
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources import DataFile, SourceError, open_source
 
@@ -260,3 +262,24 @@ def test_what_only_arrow_knows_to_be_a_uuid_is_one(tmp_path):
         writer.write_table(plain)
         writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(schema).decode()})
     assert counted(tmp_path / "a.parquet", "u") == (3, 3)
+
+
+@pytest.mark.parametrize("form", [pa.float64(), pa.float32()])
+@pytest.mark.parametrize("through", ["path", "table"])
+def test_what_is_not_a_number_is_missing_whatever_statistics_a_file_has(tmp_path, form, through):
+    """Statistics leave NaN out, and an engine that believes them takes it for a number: for one file, and not for another."""
+    for number, more in enumerate([[], [3.0], [float("inf")], [None]]):
+        numbers = pa.array([2.0, 2.0, float("nan"), float("nan"), *more], form)
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"u": numbers, "a": numbers}), file)
+        source: Any = file
+        if through == "table":
+            connection = duckdb.connect()
+            with pytest.raises(InputError, match="statistics leave out what is not a number"):
+                counted(connection.read_parquet(str(file)), "u")
+            connection.execute(f"CREATE TABLE t AS FROM '{file}'")
+            source = connection.table("t")
+        assert counted(source, "u") == (0, 1 + (more == [3.0]))
+        opened = open_source(source, {"number": ["a"]})
+        read = read_columns(opened, {"v": ColumnRule(as_real, "a")}).collect().to_native()
+        assert read["v"].to_pylist()[:4] == [2.0, 2.0, None, None]
