@@ -20,6 +20,7 @@ from isotone.counts.breakdown import read_breakdown
 from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
 from isotone.inference import Measured
+from isotone.linear.mechanism import Law
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 from isotone.release.result import Release
@@ -272,6 +273,15 @@ def test_ranks_hold_as_often_as_stated(size, confidence):
             found = measured(100 + np.arange(size), noise, mechanism, law).rank(place, confidence)
             hits += found.low <= size - place <= found.high
         assert binom.cdf(hits, runs, confidence) > FALSE_ALARM / 100
+
+
+def test_a_rank_allows_for_noise_in_both_directions():
+    """The noise takes ten from one count in half of the draws, and adds nothing to any."""
+    mechanism = DiscreteLaplaceMechanism(Poset.antichain("ab"), 1)
+    draws = np.array([[0, 0], [0, -10]] * 2_000)
+    parts = Law(draws, draws), mechanism.error().variance, mechanism.covariance
+    found = Measured(mechanism.P, np.array([100.0, 105.0]), *parts).rank("a", 0.9)
+    assert (found.low, found.high) == (1, 2)
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)

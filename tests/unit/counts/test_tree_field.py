@@ -40,12 +40,7 @@ def scripted(geometrics: Any, coins: Any) -> Any:
     )
 
 
-KINDS = Poset.from_mapping(
-    {"a": "all", "b": "all", "c": "all", "b1": "b", "b2": "b", "c1": "c"},
-    children={"all": "partition", "b": "partition", "c": "exclusive"},
-)
-"""Children of three kinds below one node."""
-TREES = [TREE, EXCLUSIVE, SEVERAL, KINDS, Poset("ab", (), [("exclusive", ["a", "b"])])]
+TREES = [TREE, EXCLUSIVE, SEVERAL, Poset("ab", (), [("exclusive", ["a", "b"])])]
 
 
 def _box(m: TreeFieldMechanism, reach: int) -> Iterator[tuple[np.ndarray, float]]:
