@@ -6,6 +6,7 @@ the engine is how many rows there are in each cell.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -27,6 +28,9 @@ __all__ = ["USUAL_CELLS", "CellLine", "LineSource", "Spacing", "count_line"]
 
 Spacing = Literal["even", "log", "integers", "values"]
 USUAL_CELLS, MOST_VALUES = 1 << 16, 1_000
+_NARROWEST, MOST_WHOLE = Fraction(1, 10**100), 1 << 53
+_TOLD = 2.0**-6
+"""So small a part of a cell, or a smaller one, are the last digits of a number."""
 _CELL, _ENDED, _COUNT = "isotone_cell", "isotone_ended", "isotone_count"
 
 
@@ -34,7 +38,8 @@ _CELL, _ENDED, _COUNT = "isotone_cell", "isotone_ended", "isotone_count"
 class CellLine:
     """Cells between two limits. Even ones and those of one ratio are (a, b], the first [a, b]; others hold one value each.
 
-    Values beyond a limit are taken for it. Where cells hold a value, a record goes to the nearest.
+    Values beyond a limit are taken for it. Where cells hold a value, a record goes to the nearest. A value that is above the
+    end of a cell in its last digits alone is in that cell: decimals are no floats, and engines divide them in different ways.
 
     >>> CellLine.of(Fraction(0), Fraction(10**6)).cells
     50000
@@ -65,16 +70,27 @@ class CellLine:
         if grid == "integers":
             if low.denominator != 1 or high.denominator != 1:
                 raise InputError(f"grid = 'integers' needs whole bounds, not ({low}, {high}).")
+            if max(abs(low), abs(high)) > MOST_WHOLE:
+                raise InputError(
+                    f"grid = 'integers' needs bounds of at most {MOST_WHOLE:,}, beyond which not every number is told from the next: "
+                    "subtract a public number first."
+                )
             return cls(low, high, int(high - low) + 1, "integers")
         if grid == "log" and low <= 0:
             raise InputError(f"grid = 'log' needs a low end above 0, not {low}.")
-        if not float(high) - float(low) >= 2.0**-30 * max(abs(float(low)), abs(float(high))):
+        if not high - low >= max(max(abs(low), abs(high)) / 2**30, _NARROWEST):
             raise InputError(
                 f"bounds=({low}, {high}) are too near to each other: subtract a public number first."
             )
         if cells is None:
             cells = usual if grid == "log" else _even_cells(low, high, usual)
-        return cls(low, high, cells, grid)
+        line = cls(low, high, cells, grid)
+        if line.last_digits > _TOLD:
+            raise InputError(
+                f"{cells:,} cells in bounds=({low}, {high}) are finer than numbers of this size are told from each other: ask for fewer "
+                "cells, or subtract a public number first."
+            )
+        return line
 
     @classmethod
     def _listed(cls, low: Fraction, high: Fraction, values: tuple[Fraction, ...]) -> CellLine:
@@ -98,10 +114,29 @@ class CellLine:
         if self.spacing == "integers":
             values = low + np.arange(self.cells, dtype=np.float64)
             return values, values
-        share = np.arange(self.cells + 1) / self.cells
-        edges = low * (high / low) ** share if self.spacing == "log" else low * (1 - share) + high * share
+        place = np.arange(self.cells + 1)
+        first, last, whole = (int(n) for n in (self.low * self._parts, self.high * self._parts, self._parts))
+        if self.spacing == "log":
+            edges = low * (high / low) ** (place / self.cells)
+        elif max(abs(first), abs(last), whole) * self.cells <= MOST_WHOLE:
+            edges = (first * (self.cells - place) + last * place) / (whole * self.cells)  # the nearest floats
+        else:
+            edges = low * (1 - place / self.cells) + high * (place / self.cells)
         edges[0], edges[-1] = low, high
         return edges[:-1], edges[1:]
+
+    @property
+    def _parts(self) -> int:
+        """What both limits are whole multiples of one over."""
+        return math.lcm(self.low.denominator, self.high.denominator)
+
+    @property
+    def last_digits(self) -> float:
+        """What part of a cell the last digits of a number are: more than ends and places of values are rounded by."""
+        low, high, unit = float(self.low), float(self.high), 0.0
+        if self.spacing == "log":
+            low, high, unit = math.log(low), math.log(high), 1.0
+        return 2.0**-48 * self.cells * max(abs(low), abs(high), unit) / (high - low)
 
     def place(self, value: nw.Expr) -> nw.Expr:
         """The cell of each number, or −1 for the first. Null stays null."""
@@ -110,10 +145,11 @@ class CellLine:
             return nearest_mark(value, self.values)
         if self.spacing == "integers":
             return whole_steps(value, low, high, last, 0.5)
-        # counted from above, so that a value at an end is in the cell below: the lowest value of all is in −1
+        # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits: the lowest
+        # value of all is in −1
         if self.spacing == "log":
             value, low, high = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
-        return last - whole_steps(value * -1.0, -high, -low, self.cells)
+        return last - whole_steps(value * -1.0, -high, -low, self.cells, self.last_digits)
 
 
 def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:

@@ -54,6 +54,37 @@ def test_round_values_lie_at_the_upper_end_of_a_usual_cell() -> None:
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "cells", "grid"),
+    [
+        (0, 1, 10, "even"),
+        (0, 60, None, "even"),
+        (0, 7, 49, "even"),
+        (0, "1/3", 7, "even"),
+        (-1, "0.3", 13, "even"),
+        (-5, 5, None, "even"),
+        (10**6, 10**6 + 1, 1000, "even"),
+        (1, 1000, 30, "log"),
+        ("0.1", 100, 4000, "log"),
+        (3, 700, 17, "log"),
+    ],
+)
+def test_decimals_at_the_end_of_a_cell_are_in_it_whatever_their_last_digits(low, high, cells, grid) -> None:
+    """As people type them, as a computer has them, and one float above and below: all of them say the end of one cell."""
+    line = CellLine.of(Fraction(low), Fraction(high), grid, cells)
+    start, stop = line.ends()
+    typed = stop
+    if grid == "even":
+        width = (line.high - line.low) / line.cells
+        typed = np.array([float(line.low + k * width) for k in range(1, line.cells + 1)])
+        np.testing.assert_array_equal(stop, typed)
+    values = np.concatenate([typed, np.nextafter(typed, np.inf), np.nextafter(typed, -np.inf)])
+    np.testing.assert_array_equal(counted(pd.DataFrame({"x": values}), line)[0, 0], 3)
+    apart = 4 * line.last_digits * (stop - start)  # what is above by more is in the next cell
+    beyond = counted(pd.DataFrame({"x": (stop + apart)[:-1]}), line)[0, 0]
+    np.testing.assert_array_equal(beyond, [0] + [1] * (line.cells - 1))
+
+
+@pytest.mark.parametrize(
     ("low", "high", "cells"),
     [
         (0, 10**6, 50_000),
@@ -86,6 +117,12 @@ def test_other_grids_take_the_nearest_value_or_one_ratio() -> None:
         (0, 5, "log", "above 0"),
         (0, "5/2", "integers", "whole bounds"),
         (10**12, 10**12 + 1, "even", "too near"),
+        (0, "1e-400", "even", "too near"),
+        ("1e-400", "2e-400", "log", "too near"),
+        (0, 10**400, "even", "read as infinite"),
+        (-(10**400), 0, "integers", "read as infinite"),
+        (2**53, 2**53 + 5, "integers", "is told from the next"),
+        (-(10**18), 5 - 10**18, "integers", "is told from the next"),
         (0, 9, (Fraction(1),), "2 to 1,000 values"),
         (0, 9, (Fraction(1), Fraction(1)), "must rise"),
         (0, 9, (Fraction(1), Fraction(10)), "lie in bounds"),
@@ -94,6 +131,13 @@ def test_other_grids_take_the_nearest_value_or_one_ratio() -> None:
 def test_grids_that_mean_nothing_are_refused(low, high, grid, message) -> None:
     with pytest.raises(InputError, match=message):
         CellLine.of(Fraction(low), Fraction(high), grid)
+
+
+def test_cells_that_are_finer_than_numbers_are_told_from_each_other_are_refused() -> None:
+    for low, grid in ((10**6, "even"), (10**6, "log")):
+        with pytest.raises(InputError, match="fewer cells"):
+            CellLine.of(Fraction(low), low + Fraction(1, 500), grid, 10**6)
+        assert CellLine.of(Fraction(low), low + Fraction(1, 500), grid, 100).cells == 100
 
 
 def test_engines_agree_and_groups_share_the_rows_of_a_unit(tmp_path) -> None:
