@@ -92,12 +92,12 @@ def _scales(tree: SumTree | None, bins: int) -> tuple[Floats, Floats]:
     return scale, np.concatenate([scale[-2::-1], [0.0]])
 
 
-def checked(confidence: float) -> float:
-    """What may go wrong, refused if the draws cannot tell it."""
-    level = confidence_level(confidence)
-    if level > MOST_CONFIDENT:
+def checked(confidence: float, what: str = "A band", parts: int = 1) -> float:
+    """What may go wrong, refused if the draws cannot tell it, or an even part of it."""
+    level, most = confidence_level(confidence), round(1 - parts * (1 - MOST_CONFIDENT), 9)
+    if level > most:
         raise InputError(
-            f"A band has a confidence of {MOST_CONFIDENT:g} at most, not {level:g}: it is from {DRAWS} draws."
+            f"{what} has a confidence of {most:g} at most, not {level:g}: it is from {DRAWS} draws of noise."
         )
     return 1 - level
 
@@ -121,7 +121,7 @@ def band_for_population(mechanism: DistributionMechanism, line: MeasuredLine, co
             "There is no band for the population where a unit has several records: they are no independent draws from it. "
             "Ask for that of the records."
         )
-    outside = checked(confidence)
+    outside = checked(confidence, "A band for the population", 2)
     band = band_for_records(mechanism, line, 1 - outside / 2)
     if band.records < 1:
         return ShareBand.unknown(line.bins)

@@ -46,6 +46,7 @@ Text = TypeVar("Text", bound=str)
 
 _LONGEST = 2_000
 _MOST_BITS = 10_000  # Python writes at most 4,300 digits
+_NOTHING = ": without privacy loss nothing can be learned."
 _LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
 
 
@@ -148,7 +149,7 @@ def positive(value: Any, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise InputError(
-            f"{name} must be above 0, not {shown(value)}: without privacy loss nothing can be learned."
+            f"{name} must be above 0, not {shown(value)}{_NOTHING if name in ('epsilon', 'rho') else '.'}"
         )
     if not _LEAST <= number <= _MOST:
         raise InputError(f"{name} must be between 1e-100 and 1e100, not {shown(value)}.")

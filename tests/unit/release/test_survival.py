@@ -114,12 +114,15 @@ def test_arms_and_releases_are_compared_with_half_of_the_error_each(shelf) -> No
     for ask in (lambda: release.difference("old", "new"), lambda: plain.change(release, 24)):
         with pytest.raises(InputError):
             ask()
+    assert plain.change(plain, 24, confidence=0.98).confidence == pytest.approx(0.98)
+    with pytest.raises(InputError, match=r"A difference has a confidence of 0\.98 at most, not 0\.99"):
+        plain.change(plain, 24, confidence=0.99)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"horizon": 0}, "horizon"),
+        ({"horizon": 0}, r"^horizon must be above 0, not 0\.$"),
         ({"horizon": -5}, "horizon"),
         ({"horizon": "soon"}, "horizon"),
         ({"event": "months"}, "two columns"),
@@ -225,6 +228,11 @@ def test_the_picture_has_steps_a_band_and_numbers_at_risk_below(shelf) -> None:
         assert len(shaded) == len(groups)
         below = [text.get_text() for text in ax.texts]
         assert len(below) == 5 * len(groups) or len(below) == len(ax.get_xticks()) * len(groups)
+        first = [release.at_risk(0, group=group if name == "arms" else None).value for group in groups]
+        marks = len(below) // len(groups)
+        assert below[::marks] == [
+            f"{round(number):,}" for number in first
+        ]  # all of them, not the noisier number
         at_48 = [int(text.replace(",", "")) for text in below][-1]
         rows: Any = DATA if name == "plain" else DATA[ARM == "new"]
         last = ax.get_xticks()[-1]

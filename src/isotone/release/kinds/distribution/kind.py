@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
+from isotone.distribution.band import checked
 from isotone.distribution.figures import LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
@@ -57,7 +58,7 @@ class LineReader(Reader):
         ask: Callable[..., Estimate],
     ) -> Estimate:
         """What the second group of another release has more than the first of this one. Each has half of what may go wrong."""
-        half = 1 - (1 - self.level(confidence)) / 2
+        half = 1 - checked(self.level(confidence), "A difference", 2) / 2
         one, two = ask(self, half, first), ask(other, half, second)
         assert one.value is not None
         assert two.value is not None
