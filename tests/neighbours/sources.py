@@ -125,7 +125,14 @@ def _pandas_column(column: Column, rng: np.random.Generator) -> pd.Series:
         made.append(lambda: pd.Series(values))
     if len(there) == 1:
         kind = next(iter(there))
-        if kind in (str, int, bool, float, datetime.date, uuid.UUID, Decimal) and _keeps(values):
+        signaling = any(
+            type(value) is Decimal and value.is_snan() for value in values
+        )  # pandas itself raises
+        if (
+            kind in (str, int, bool, float, datetime.date, uuid.UUID, Decimal)
+            and _keeps(values)
+            and not signaling
+        ):
             made.append(lambda: pd.Series(pd.Categorical(values)))
         if kind is str and not any("\x00" in value or not _is_text(value) for value in values if value):
             made += [
