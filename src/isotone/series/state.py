@@ -254,7 +254,7 @@ class OpenSeries:
         """The register of the last closed period, None before the first. It is looked at before anybody builds on it."""
         kept, reached = secret.get("register"), None
         path = None if kept is None else self.folder / kept["file"]
-        if path is not None:
+        if kept is not None and path is not None:
             mac = (
                 _mac(bytes.fromhex(secret["key"]), path, self.number, kept["period"])
                 if path.exists()
