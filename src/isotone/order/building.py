@@ -58,7 +58,7 @@ def read_elements(elements: Iterable[Hashable]) -> dict[Hashable, int]:
             first = index.setdefault(name, position)
         except TypeError:
             raise OrderError(
-                f"The element {name!r} is not hashable, so it is no name. Use text, a number or a tuple."
+                f"A {type(name).__name__} is not hashable, so it is no name of an element. Use text, a number or a tuple."
             ) from None
         if first != position:
             raise OrderError(
@@ -75,7 +75,9 @@ def find(index: Mapping[Hashable, int], name: Any) -> int:
     try:
         return index[name]
     except TypeError:
-        raise OrderError(f"{name!r} is not hashable, so it is no name. Use one of the elements.") from None
+        raise OrderError(
+            f"A {type(name).__name__} is not hashable, so it is no name. Use one of the elements."
+        ) from None
     except KeyError:
         raise _unknown_name(index, name) from None
 
@@ -170,7 +172,9 @@ def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple
         try:
             elements.setdefault(parent)
         except TypeError:
-            raise OrderError(f"The parent {parent!r} is not hashable, so it is no name.") from None
+            raise OrderError(
+                f"A {type(parent).__name__} is not hashable, so it is no name of a parent."
+            ) from None
     return list(elements), relations
 
 

@@ -8,11 +8,15 @@ Mechanisms store what these functions return and never the argument, so arithmet
 from __future__ import annotations
 
 import difflib
+import numbers
 import operator
 import re
 from collections.abc import Iterable
+from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import PurePath
+from types import FunctionType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -47,6 +51,19 @@ Text = TypeVar("Text", bound=str)
 _LONGEST = 2_000
 _MOST_BITS = 10_000  # Python writes at most 4,300 digits
 _NOTHING = ": without privacy loss nothing can be learned."
+_PLAIN = (
+    str,
+    bytes,
+    numbers.Number,
+    Decimal,
+    np.generic,
+    date,
+    time,
+    timedelta,
+    PurePath,
+    type,
+    FunctionType,
+)
 _LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
 
 
@@ -55,12 +72,22 @@ MOST_WHOLE = 2**63 - 1
 
 
 def shown(value: Any) -> str:
-    """A short ``repr`` of a public value for a message, whatever the value is."""
+    """A short ``repr`` of a public value for a message. Of what could hold data, such as a frame, only the type."""
+    if not _is_plain(value):
+        return f"a {type(value).__name__}"
     try:
         text = repr(value)
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is one number, text, date or path, a name of code, or a collection of such."""
+    if isinstance(value, (dict, list, tuple, set, frozenset)):
+        within = (*value, *value.values()) if isinstance(value, dict) else value
+        return all(map(_is_plain, within))
+    return value is None or value is ... or isinstance(value, _PLAIN)
 
 
 def whole_number(value: Any, name: str, least: int = 1, most: int = MOST_WHOLE) -> int:

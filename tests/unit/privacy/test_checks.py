@@ -8,11 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isotone.errors import InputError
+import isotone as iso
+from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import (
     confidence_level,
     epsilon_or_rho,
@@ -195,3 +199,25 @@ def test_a_number_beyond_what_can_be_computed_with_is_refused(wrong: Any) -> Non
     with pytest.raises(InputError, match="epsilon"):
         positive(wrong, "epsilon")
     assert positive("1e-100", "epsilon") * positive(10**100, "epsilon") == 1
+
+
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
+def test_data_given_for_a_parameter_are_never_quoted(wrapped):
+    """What a message says of an object that may hold data is its type."""
+    secret = "zz4711"
+    for data in (
+        pd.DataFrame({"a": [secret]}),
+        pd.Series([secret]),
+        pl.Series([secret]),
+        pa.table({"a": [secret]}),
+    ):
+        given = wrapped(data)
+        for call in (
+            lambda given=given: positive(given, "epsilon"),
+            lambda given=given: whole_number(given, "upper"),
+            lambda given=given: iso.Counts(iso.Poset("ab"), unit=given),
+            lambda given=given: iso.Poset([given]),
+        ):
+            with pytest.raises(IsotoneError) as caught:
+                call()
+            assert secret not in str(caught.value)
