@@ -6,6 +6,7 @@ same for all: it prints as a table in a terminal and in a notebook, draws itself
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,10 +20,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
 
-__all__ = ["Column", "Plan", "Row", "aligned"]
+__all__ = ["Column", "Plan", "Row", "aligned", "least_budget"]
 
 _FAR = 20
 """Errors further apart than this factor are drawn on a logarithmic axis."""
+
+_LEAST, _MOST = 1e-3, 20.0
+
+
+def least_budget(is_enough: Callable[[float], bool], near: float | None = None) -> float:
+    """The least ε or ρ between 0.001 and 20 that is enough, to three digits and within 2 %, where no formula gives it.
+
+    ``near`` is about where it is; where it is not, it is looked for everywhere.
+    """
+    low, high = _LEAST, _MOST
+    if near is not None and _LEAST < 0.8 * near < 1.25 * near < _MOST:
+        below, above = float(f"{0.8 * near:.2e}"), float(f"{1.25 * near:.2e}")
+        if is_enough(above) and not is_enough(below):
+            low, high = below, above
+    # another kind of noise, with wider intervals, may be the best at a larger budget: then a smaller one is tried
+    while not is_enough(high):
+        high /= 2
+        if high < low:
+            raise InputError(f"Not even a budget of {_MOST:g} keeps within this error.")
+    while high > low * 1.02:
+        middle = float(f"{math.sqrt(low * high):.2e}")
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)

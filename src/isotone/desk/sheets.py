@@ -5,8 +5,7 @@ A kind without a sheet of its own has the form alone, and its plan in words.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar
@@ -24,7 +23,7 @@ from isotone.desk.outline import Outline, can_be_written, read_outline, write_ou
 from isotone.desk.words import FormError, number
 from isotone.errors import IsotoneError
 from isotone.order import Poset
-from isotone.privacy.guarantee import exact
+from isotone.planning import least_budget
 from isotone.reading.grids import Cells, Points
 from isotone.release.kinds import SECTIONS, described_by
 from isotone.release.kinds.counts.description import Counts, CountStatistic
@@ -33,9 +32,10 @@ from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec
+from isotone.release.whatif import epsilon_for
 from isotone.tables.plan import expected_errors
 
-__all__ = ["SIMULATED", "Sheet", "all_sheets", "least_budget", "sheet_for", "sheet_named", "sheet_of"]
+__all__ = ["SIMULATED", "Sheet", "all_sheets", "sheet_for", "sheet_named", "sheet_of"]
 
 SIMULATED = Stamp(0, "2000-01-01T00:00:00+00:00", "simulated")
 """What stands in the place of a charge."""
@@ -160,32 +160,6 @@ def _records(asked: Mapping[str, str]) -> tuple[str, int | None]:
     if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
         raise FormError("The number of records is a whole number, guessed without the data.")
     return typed, int(typed) if typed else None
-
-
-# The least budget for an error, where no formula gives it.
-
-_LEAST, _MOST = 1e-3, 20.0
-
-
-def least_budget(spec: Spec, is_enough: Callable[[Spec], bool], near: float | None = None) -> str:
-    """The least ε or ρ between 0.001 and 20 that is enough, to three digits and within 2 %, as text for the spec.
-
-    ``near`` is about where it is; where it is not, it is looked for everywhere.
-    """
-    low, high = _LEAST, _MOST
-    if near is not None and _LEAST < 0.8 * near < 1.25 * near < _MOST:
-        below, above = float(f"{0.8 * near:.2e}"), float(f"{1.25 * near:.2e}")
-        if is_enough(_with(spec, above)) and not is_enough(_with(spec, below)):
-            low, high = below, above
-    # another kind of noise, with wider intervals, may be the best at a larger budget: then a smaller one is tried
-    while not is_enough(_with(spec, high)):
-        high /= 2
-        if high < low:
-            raise FormError(f"Not even a budget of {_MOST:g} keeps within this error.")
-    while high > low * 1.02:
-        middle = float(f"{math.sqrt(low * high):.2e}")
-        low, high = (low, middle) if is_enough(_with(spec, middle)) else (middle, high)
-    return f"{high:g}"
 
 
 def _with(spec: Spec, budget: float) -> Spec:
@@ -342,11 +316,8 @@ class CountsSheet(Sheet):
         if not _counts(spec).is_breakdown:
             return budget_for(spec, Goal.of(asked), asked.get("error", ""))
         wanted = number(asked.get("error", ""), "The error")
-        privacy = spec.privacy  # widths are about one over ε, or over the root of ρ
-        ratio = _widest(spec) / wanted
-        near = float(exact(privacy.epsilon)) * ratio if privacy.rho is None and privacy.epsilon else None
-        near = float(exact(privacy.rho)) * ratio**2 if privacy.rho is not None else near
-        return least_budget(spec, lambda tried: _widest(tried) <= wanted, near)
+        answer = epsilon_for(spec, wanted, _counts(spec).confidence)
+        return f"{answer.get('rho', answer.get('epsilon')):g}"
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise from a seeded generator; in a breakdown in equal parts."""
@@ -439,7 +410,7 @@ class TableSheet(Sheet):
         wanted = number(asked.get("error", ""), "The error")
         if _within(spec) is None:
             return super().budget(spec, asked)
-        return least_budget(spec, lambda tried: (_within(tried) or 0) <= wanted)
+        return f"{least_budget(lambda budget: (_within(_with(spec, budget)) or 0) <= wanted):g}"
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""

@@ -690,9 +690,12 @@ class Description(ABC):
         """The unit."""
         return cast("Unit", self.unit)
 
-    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Any:
-        """The least budget of the kind of a guarantee with so large an expected error, where a kind can tell it, or None."""
-        del guarantee, error, guess
+    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None, confidence: float) -> Any:
+        """The least budget of the kind of a guarantee with so large an error, and what that is the error of, or None.
+
+        None is for a kind that cannot tell it, and for one whose plan does.
+        """
+        del guarantee, error, guess, confidence
 
     def guarantee(self, epsilon: Any = None, delta: Any = None, rho: Any = None) -> Guarantee:
         """The guarantee to the unit of this description."""

@@ -135,15 +135,10 @@ def epsilon_for(
 
     For a distribution the least at which its largest error is expected to be that, for about so many records.
     """
-    expected = spec.description.least_budget(spec.guarantee, error, records)
-    if expected is not None:
-        name = "rho" if spec.guarantee.kind == "zcdp" else "epsilon"
-        return {
-            name: float(expected),
-            "error": error,
-            "of": "every share at or below a value",
-            "records": records,
-        }
+    found = spec.description.least_budget(spec.guarantee, error, records, confidence_level(confidence))
+    if found is not None:
+        budget, of = found
+        return {"rho" if spec.guarantee.kind == "zcdp" else "epsilon": budget, "error": error, **of}
     if records is not None:
         raise SpecError(
             "--records has no meaning beside --error for counts: their noise does not depend on it."

@@ -193,7 +193,7 @@ def test_a_spec_and_the_command_line_do_the_same(tmp_path, monkeypatch, capsys) 
     assert spec.description == iso.Survival("months", event="status", horizon=48, unit="patient", **words)
     assert "lasts longer than a time" in str(spec.description.plan(epsilon=1, guess=100))
     assert "of no use" in str(spec.description.plan(epsilon="0.1", guess=100))
-    assert spec.description.least_budget(iso.Guarantee.pure(1), 0.2, 100) < 5
+    assert spec.description.least_budget(iso.Guarantee.pure(1), 0.2, 100, 0.95)[0] < 5
     iso.Ledger("a.ledger", epsilon=4, unit="patient").create()
     release: Any = flat.with_spec(spec)[0]
     assert verify("out").holds

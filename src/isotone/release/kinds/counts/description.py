@@ -24,7 +24,8 @@ from isotone.errors import InputError
 from isotone.mechanism import HasGroups
 from isotone.order import Poset
 from isotone.order.closure import read_children
-from isotone.privacy.checks import did_you_mean, exact, plain_text, shown, whole_number
+from isotone.planning import least_budget
+from isotone.privacy.checks import did_you_mean, exact, plain_text, positive, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, adjacency
 from isotone.reading.columns import public_texts
 from isotone.reading.contributions import Groups
@@ -571,6 +572,24 @@ class Counts(Description):
                 f"{type(noise).__name__} does not give the number of records for free. Leave out total=True."
             )
         return noise
+
+    def least_budget(
+        self, guarantee: Guarantee, error: float, guess: int | None, confidence: float
+    ) -> tuple[float, dict[str, Any]] | None:
+        """For counts in margins: every number by itself stays within ``error``. Plans of other counts tell it themselves."""
+        if not self.is_breakdown or guess is not None:
+            return None
+        name = "rho" if guarantee.kind == "zcdp" else "epsilon"
+        wanted, now = float(positive(error, "error")), float(getattr(guarantee, name))
+
+        def width(budget: float) -> float:
+            made = replace(guarantee, **{name: exact(budget, name)})
+            return max(float(np.max(half)) for half in known_errors(self.mechanism(made), confidence).half)
+
+        ratio = width(now) / wanted  # widths are about one over ε, or over the root of ρ
+        near = now * (ratio**2 if name == "rho" else ratio)
+        budget = least_budget(lambda budget: width(budget) <= wanted, near)
+        return budget, {"of": "every number by itself", "confidence": confidence}
 
     def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:
         """The noise may guarantee more than was asked for. Only that is charged."""

@@ -212,7 +212,9 @@ class LineDescription(Description):
         made = plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
         return replace(made, guarantee=guarantee)
 
-    def least_budget(self, guarantee: Guarantee, error: float, guess: int | None) -> Fraction:
+    def least_budget(
+        self, guarantee: Guarantee, error: float, guess: int | None, confidence: float
+    ) -> tuple[float, dict[str, Any]]:
         """By simulation of stated shapes with about ``guess`` records."""
         from isotone.distribution.plan import least_budget
 
@@ -221,6 +223,7 @@ class LineDescription(Description):
             raise InputError(
                 "About how many records are there? Give --records, a guess that is not read from the data."
             )
+        del confidence  # errors are expected ones
         name = "rho" if guarantee.kind == "zcdp" else "epsilon"
         kind: Any = "zcdp" if name == "rho" else "pure"
         whose: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
@@ -228,7 +231,8 @@ class LineDescription(Description):
         def made(budget: Fraction) -> DistributionMechanism:
             return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
 
-        return least_budget(made, error, size)
+        of = {"of": "every share at or below a value", "records": size}
+        return float(least_budget(made, error, size)), of
 
     def attacked(
         self, mechanism: DistributionMechanism, guarantee: Guarantee, trials: int, progress: Progress
