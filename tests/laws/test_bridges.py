@@ -43,7 +43,7 @@ FOUND_IN = {
         "RowByRowMechanism",  # tests/unit/tables/test_row_by_row.py
         "ScaleMechanism",  # tests/unit/tables/test_heuristic.py
     },
-    "release": {"Counts", "Curve", "Distribution", "Series", "Spec", "Table", "Job"},
+    "release": {"Counts", "Curve", "Distribution", "Series", "Spec", "Survival", "Table", "Job"},
     "ledger": {"Charge"},
 }
 """What has a law test, by package. Descriptions release by a mechanism above, and a charge is a row of the ledger."""

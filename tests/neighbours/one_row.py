@@ -175,9 +175,10 @@ def _spelled(rng: np.random.Generator, value: Any, kind: str, form: Form) -> Any
     if type(value) is str:
         ways += [f" {value}", f"{value}\t", f"{value}.0"]
     if type(value) is int and not form.typed and kind != "integer":
-        ways += (
-            [float(value), Decimal(value), str(value), f"{value}.00"] if abs(value) < 2**53 else [str(value)]
-        )
+        if abs(value) < 2**53:
+            ways += [float(value), Decimal(value), f"{value}.00"]
+        if abs(value) < 10**1000:  # Python writes no numbers that are much longer
+            ways.append(str(value))
     return ways[rng.integers(len(ways))]
 
 

@@ -355,8 +355,16 @@ def _postgres(columns: Columns, rng: np.random.Generator, _: Path) -> Any:
     return in_postgres({name: _POSTGRES[column.type] for name, column in columns.items()}, rows)
 
 
-def _in_postgres(value: Any) -> Any:
-    return ("infinity" if value.number > 0 else "-infinity") if isinstance(value, Beyond) else value
+def _in_postgres(value: Any, _: str = "") -> Any:
+    """A text of PostgreSQL holds no NUL."""
+    if isinstance(value, Beyond):
+        return "infinity" if value.number > 0 else "-infinity"
+    return value.replace("\x00", "\u2400") if isinstance(value, str) else value
+
+
+def _in_spark(value: Any, _: str = "") -> Any:
+    """Spark reads no UUID of Parquet: it has them as texts."""
+    return str(value) if isinstance(value, uuid.UUID) else value
 
 
 def _spark(columns: Columns, rng: np.random.Generator, folder: Path) -> Any:
@@ -364,6 +372,12 @@ def _spark(columns: Columns, rng: np.random.Generator, folder: Path) -> Any:
 
     place = folder / f"s{next(_names)}"
     place.mkdir()
+    columns = {
+        name: Column("text", [_in_spark(value) for value in column.values])
+        if column.type == "uuid"
+        else column
+        for name, column in columns.items()
+    }
     return spark_session().read.parquet(str(_parquet(columns, rng, place)))
 
 
@@ -383,7 +397,11 @@ TABLES = {
     )
 }
 SERVICES = {
-    form.name: form for form in (Form("PostgreSQL", _postgres, typed=True), Form("Spark", _spark, typed=True))
+    form.name: form
+    for form in (
+        Form("PostgreSQL", _postgres, typed=True, held=_in_postgres),
+        Form("Spark", _spark, typed=True, held=_in_spark),
+    )
 }
 
 

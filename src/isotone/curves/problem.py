@@ -124,13 +124,13 @@ def parse_interval(value: Any, name: str, why: str) -> tuple[Fraction, Fraction]
     if ends is None:
         raise InputError(f"{name} must be a pair (low, high), not {shown(value)}.")
     low, high = exact(ends[0], f"the lower end of {name}"), exact(ends[1], f"the upper end of {name}")
-    if low >= high:
-        raise InputError(
-            f"{name} from {float(low):g} to {float(high):g} is reversed or empty: give (low, high) with low below high."
-        )
     if max(abs(low), abs(high), high - low) > Fraction(10) ** 300:
         raise InputError(
             f"{name}={shown(value)} is too wide for floating-point arithmetic: rescale the data."
+        )
+    if low >= high:
+        raise InputError(
+            f"{name} from {float(low):g} to {float(high):g} is reversed or empty: give (low, high) with low below high."
         )
     if not high - low >= NARROWEST * max(abs(low), abs(high), Fraction(1, 10**280)):
         raise InputError(

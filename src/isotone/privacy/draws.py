@@ -104,17 +104,10 @@ class ExactDraws:
     Only these can make a release.
     """
 
-    choice = staticmethod(noise.choose_exponential)
-    below = staticmethod(noise.random_belows)
-    geometrics = staticmethod(noise.two_sided_geometrics)
-    uneven = staticmethod(noise.uneven_geometrics)
-    rounded_gaussians = staticmethod(noise.rounded_gaussians)
-    discrete_gaussians = staticmethod(noise.discrete_gaussians)
     one_sided_geometrics = staticmethod(noise.geometrics)
     lazy_geometrics = staticmethod(noise.lazy_two_sided_geometrics)
     geometric_sums = staticmethod(noise.geometric_sums)
     coins = staticmethod(noise.bernoulli_exps)
-    words = staticmethod(noise.random_words)
     # what no simulation needs
     lazy_coin = staticmethod(noise.bernoulli_exp_lazily)
     exponentials = noise.LazyExponentials
@@ -136,6 +129,35 @@ class ExactDraws:
     ) -> Ints:
         """See ``Draws``."""
         return noise.choose_exponential_segments(scores, offsets, rates, multiplicity, size=size)
+
+    # looked up when they are called: tests follow all paths with a source of their own
+    def choice(self, scores: Ints, rate: Fraction) -> int:
+        """See ``Draws``."""
+        return noise.choose_exponential(scores, rate)
+
+    def below(self, sizes: Ints) -> Ints:
+        """See ``Draws``."""
+        return noise.random_belows(sizes)
+
+    def geometrics(self, rate: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.two_sided_geometrics(rate, size)
+
+    def uneven(self, values: Ints, line: noise.UnevenLine) -> Ints:
+        """See ``Draws``."""
+        return noise.uneven_geometrics(values, line)
+
+    def rounded_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.rounded_gaussians(variance, size)
+
+    def discrete_gaussians(self, variance: Fraction, size: int) -> Ints:
+        """See ``Draws``."""
+        return noise.discrete_gaussians(variance, size)
+
+    def words(self, size: int) -> NDArray[np.uint64]:
+        """See ``Draws``."""
+        return noise.random_words(size)
 
     def perturb(self, values: Ints, rate: Fraction) -> Ints:
         """See ``Draws``."""

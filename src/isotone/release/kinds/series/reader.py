@@ -187,7 +187,7 @@ class SeriesReader(CountReader):
             ends = (first, later.shown_names[-1])
             old, new = ends if group is None else [(end, group) for end in ends]
             return later.difference(old, new, what, confidence)
-        draws = [(m.dataset, m.charge, m.time) for m in (self.manifest, later.manifest)]
+        draws = [m.noise or (m.dataset, m.charge, m.time) for m in (self.manifest, later.manifest)]
         if draws[0] == draws[1]:
             raise InputError(
                 "The two folders are of one series, and neither continues the other: one of them was changed."
