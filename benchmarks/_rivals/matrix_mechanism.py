@@ -4,6 +4,7 @@ A strategy measures ``A = [I; Θ]·D`` with independent noise, where ``Θ ≥ 0`
 every column length 1, in ℓ1 for Laplace noise and in ℓ2 for Gaussian noise. The workload ``W`` is answered by least squares. Its total
 squared error at noise of variance 1 is ``tr(W (AᵀA)⁻¹ Wᵀ)``.
 """
+# pyright: reportConstantRedefinition=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

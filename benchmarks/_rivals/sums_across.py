@@ -4,6 +4,7 @@ Two numbers that a record moves together cost less as their sum and their differ
 error as ``sums_of_counts``, over the records that were the longest so far; each round looks for longer ones, part by part. What is found
 is measured by the longest of *all* records, so that its error is exact.
 """
+# pyright: reportConstantRedefinition=false
 
 from __future__ import annotations
 

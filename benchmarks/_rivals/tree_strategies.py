@@ -3,6 +3,7 @@
 The search is that of ``matrix_mechanism``, with a sparse workload and a start at the sums below inner nodes. Where the worst node counts,
 queries that are answered worst weigh more, round by round.
 """
+# pyright: reportOptionalSubscript=false, reportReturnType=false
 
 from __future__ import annotations
 

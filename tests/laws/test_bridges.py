@@ -2,6 +2,7 @@
 
 The classes are found in all packages. One that is in no list of the law tests fails here.
 """
+# pyright: reportPrivateImportUsage=false
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 What states a confidence is found by the parameter of that name: a new kind that has no test listed here fails. Widths of counts are
 tried for every mechanism that is found, at two sizes and two confidences, on draws of the released noise.
 """
+# pyright: reportConstantRedefinition=false
 
 from __future__ import annotations
 

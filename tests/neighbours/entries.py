@@ -1,4 +1,5 @@
 """Every entry point that reads rows: its columns, the code that releases up to the noise, and what the records of one unit may be."""
+# pyright: reportArgumentType=false, reportGeneralTypeIssues=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 

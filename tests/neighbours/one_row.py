@@ -212,6 +212,9 @@ def _listening() -> Generator[list[str]]:
     with tempfile.TemporaryFile() as file, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings(
+            "ignore", "unclosed <socket", ResourceWarning
+        )  # Spark's, with another port each time
         out = sys.stdout, sys.stderr
         stream = os.fdopen(os.dup(file.fileno()), "w")
         os.dup2(file.fileno(), 1)
@@ -237,6 +240,7 @@ def _looked(
 ) -> tuple[Records | None, Seen]:
     """The records of a table, and what else can be seen."""
     source = form.make(table, rng, folder)
+    before = set(folder.iterdir())
     states.clear()
     records, refused = None, ""
     with _listening() as said:
@@ -257,7 +261,7 @@ def _looked(
                 if told
                 else "".join(traceback.format_exception(error)[-3:])
             )
-    files = sorted(path.name for path in folder.iterdir())
+    files = sorted(path.name for path in set(folder.iterdir()) - before)
     return records, Seen(refused, " ".join(states), "\n".join(said), files)
 
 

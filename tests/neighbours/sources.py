@@ -363,7 +363,9 @@ def _in_postgres(value: Any, _: str = "") -> Any:
 
 
 def _in_spark(value: Any, _: str = "") -> Any:
-    """Spark reads no UUID of Parquet: it has them as texts."""
+    """Spark reads no UUID of Parquet: it has them as texts. It keeps moments beyond the calendar, as docs/limits.md says."""
+    if isinstance(value, Beyond):
+        return None
     return str(value) if isinstance(value, uuid.UUID) else value
 
 
@@ -373,9 +375,7 @@ def _spark(columns: Columns, rng: np.random.Generator, folder: Path) -> Any:
     place = folder / f"s{next(_names)}"
     place.mkdir()
     columns = {
-        name: Column("text", [_in_spark(value) for value in column.values])
-        if column.type == "uuid"
-        else column
+        name: Column("text" if column.type == "uuid" else column.type, [_in_spark(x) for x in column.values])
         for name, column in columns.items()
     }
     return spark_session().read.parquet(str(_parquet(columns, rng, place)))

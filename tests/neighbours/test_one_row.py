@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from tests.neighbours.entries import ENTRIES
 from tests.neighbours.one_row import covering, difference, random_cases
 from tests.neighbours.sources import SERVICES
+from tests.support.effort import CLOSELY
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -31,5 +30,7 @@ def test_no_text_of_one_row_is_taken_for_lines_of_others():
 @pytest.mark.services
 @pytest.mark.parametrize("form", SERVICES)
 def test_one_row_changes_nothing_for_the_others_in_a_service(form):
-    cases = itertools.chain(covering(2, [form]), random_cases(40, 2, [form]))
+    cases = [*covering(2, [form]), *random_cases(40, 2, [form])]
+    if form == "Spark" and not CLOSELY:  # whose queries take a second: each entry once
+        cases = list({case.entry: case for case in cases}.values())
     assert [found for case in cases if (found := difference(case))] == []

@@ -1,4 +1,5 @@
 """Small releases of every kind, in as many sorts as manifests differ in, each saved without a report."""
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

@@ -83,11 +83,12 @@ def shown(value: Any) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is one number, text, date or path, a name of code, or a collection of such."""
+    """Whether a value is one number, text, date or path, a name of code, an object of isotone, or a collection of such."""
     if isinstance(value, (dict, list, tuple, set, frozenset)):
         within = (*value, *value.values()) if isinstance(value, dict) else value
         return all(map(_is_plain, within))
-    return value is None or value is ... or isinstance(value, _PLAIN)
+    own = type(value).__module__.partition(".")[0] == "isotone"
+    return own or value is None or value is ... or isinstance(value, _PLAIN)
 
 
 def whole_number(value: Any, name: str, least: int = 1, most: int = MOST_WHOLE) -> int:

@@ -1,4 +1,5 @@
 """No row changes the score of another: rows are scored alone, at the middle between two points of the grid too."""
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Public parameters of odd types: a clear refusal before the charge, or their plain value."""
+# pyright: reportArgumentType=false
 
 from decimal import Decimal
 from pathlib import Path

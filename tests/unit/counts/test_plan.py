@@ -1,3 +1,4 @@
+# pyright: reportArgumentType=false
 from fractions import Fraction
 from io import StringIO
 from typing import Any

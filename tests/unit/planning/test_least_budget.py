@@ -1,4 +1,5 @@
 """The least budget for an error, by trying."""
+# pyright: reportArgumentType=false, reportGeneralTypeIssues=false
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """The manifest: its schema, its versions, and what is refused."""
+# pyright: reportArgumentType=false
 
 import json
 from dataclasses import FrozenInstanceError, fields, replace

@@ -1,4 +1,5 @@
 """Survival from rows to readers: Python, specs and the command line, arms of a trial, what verify notices, and what is refused."""
+# pyright: reportArgumentType=false
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """A series from its spec to a verified chain, through the command line, and what stands against each mistake."""
+# pyright: reportArgumentType=false, reportConstantRedefinition=false, reportOperatorIssue=false, reportOptionalOperand=false
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _groups(release: Release) -> list[tuple[str, list[float], list[float], tuple
 def _at_risk(release: Release, name: str, times: list[float]) -> list[str]:
     """About how many last longer than each time, in words: all at the beginning, then those at the end of the bin before."""
     rows = _rows(release, name)
-    first = release.at_risk(0, group=name or None).value
+    first = release.at_risk(0, group=name or None).value or 0.0
     numbers = []
     for time in times:
         before = [left for x, left in zip(rows["x"], rows["at_risk"], strict=True) if x <= time]
