@@ -279,7 +279,7 @@ def release(
             out.print(f"Report: {folder / 'report.html'}", markup=False)
         # in the same words whatever the data contains
         out.print(
-            f"What is odd in the data a release never says. For your eyes only: isotone check {spec}",
+            f"A release never says what is odd in the data. To look for yourself alone: isotone check {spec}",
             markup=False,
         )
 

@@ -48,7 +48,7 @@ from isotone.counts.tree_field import TreeFieldMechanism
 from isotone.errors import InputError
 from isotone.mechanism import Error, HasGroups, HasLogDensity, HasMethod, Progress, no_progress
 from isotone.order import Poset
-from isotone.order.building import is_hierarchy
+from isotone.order.building import is_hierarchy, lookalikes
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure, sigma_squared
 from isotone.privacy.checks import (
@@ -78,6 +78,7 @@ __all__ = [
     "count_mechanisms",
     "plan",
     "plan_setting",
+    "spelling",
 ]
 
 
@@ -484,15 +485,15 @@ def _of_best(stated: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
 
 def _as_public(budget: str, rmse: float) -> str:
     return (
-        f'You state that the number of records is public. neighbours = "add-remove" with {budget} protects answers as '
-        f"well, with rms error {rmse:.4g}, and hides who took part with {budget}."
+        f'You state that the number of records is public. neighbours = "add-remove" with {budget} protects answers just '
+        f"as well, with rms error {rmse:.4g}, and hides who took part at {budget}."
     )
 
 
 def _if_public(budget: str, rmse: float, presence: str = "") -> str:
     return (
-        f'If the number of records is public anyway: neighbours = "replace" with {budget} protects answers as well, with '
-        f"rms error {rmse:.4g}, but hides who took part with {presence or budget} only."
+        f'If the number of records is public anyway: neighbours = "replace" with {budget} protects answers just as well, with '
+        f"rms error {rmse:.4g}, but who took part is hidden at {presence or budget} only."
     )
 
 
@@ -535,6 +536,16 @@ def _for_hierarchy(best: TreeFieldMechanism) -> str:
 Criterion = Literal["total", "worst"]
 
 _MOST_STEPS = 100
+
+
+def spelling(P: Poset) -> str:
+    """What a plan says about names that may be misspelt: a parent that is named nowhere else is an element, too."""
+    pairs = [f"{one!r} and {other!r}" for one, other in lookalikes(P)[:3]]
+    if not pairs:
+        return ""
+    return f"Nearly the same name, but two elements: {'; '.join(pairs)}. If one is misspelt, mend it."
+
+
 _HALF = 0.5 - 1e-9
 """Noise below a half is rounded to 0, and exactly a half is not."""
 
@@ -661,10 +672,13 @@ class CountPlan(Plan[CountRow]):
 
     @property
     def remark(self) -> str:
+        """Names that may be misspelt, and the advice."""
+        return "\n".join(filter(None, [spelling(self.P), self.advice]))
+
+    @property
+    def advice(self) -> str:
         """Compare add-remove with replace at twice ε, for a steward whose number of records is public."""
         return advice(self.guarantee, [row.mechanism for row in self.rows])
-
-    advice = remark
 
     @property
     def best(self) -> AdditiveMechanism:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.counts.breakdown import MOST_NUMBERS, Breakdown, read_breakdown
-from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.count_plan import Setting, choose_mechanism, spelling
 from isotone.counts.hierarchy import TreeGaussianMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.margins import MarginsMechanism, importance_of
@@ -169,7 +169,8 @@ class MarginsPlan(Plan[MarginsRow]):
         means = np.sqrt(best.mean_variances()).tolist()
         pairs = zip(breakdown.margins, means, strict=True)
         errors = ", ".join(f"{breakdown.label(margin)} {error:.3g}" for margin, error in pairs)
-        return f"Rms errors of the margins with {self.rows[0].name}: {errors}. Noise of a cell: {type(best.base).__name__}."
+        alike = spelling(best.base.P)
+        return f"{alike and alike + chr(10)}Rms errors of the margins with {self.rows[0].name}: {errors}. Noise of a cell: {type(best.base).__name__}."
 
     def plain(self) -> dict[str, Any]:
         """The plan as plain values, with the share and the error of each margin."""

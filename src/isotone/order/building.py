@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,7 @@ __all__ = [
     "find",
     "hierarchy_problem",
     "is_hierarchy",
+    "lookalikes",
     "not_transitive",
     "random_dag",
     "read_elements",
@@ -154,11 +156,17 @@ def not_transitive(
     raise AssertionError("the matrix is closed")
 
 
-def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
+def read_mapping(given: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
     """Elements and relations of a mapping from children to parents.
 
     ``child: parent | [parents] | None``. Parents that are no keys come last.
     """
+    if not isinstance(given, Mapping):
+        raise OrderError(
+            f"An order is made of a mapping from each name to what it implies, not of a {type(given).__name__}: "
+            "Poset(elements, relations) takes pairs."
+        )
+    parents = cast("Mapping[Any, Any]", given)
     elements = dict.fromkeys(parents)
     relations: list[tuple[Hashable, Hashable]] = []
     for child, above in parents.items():
@@ -167,6 +175,8 @@ def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple
         if isinstance(above, tuple) and above not in elements:
             raise OrderError(f"The parent {above!r} of {child!r} is a tuple but no element. Pass a list.")
         several = above if isinstance(above, (list, set, frozenset)) else [above]
+        if child in several:
+            raise OrderError(f"{child!r} cannot be its own parent. Name what it implies, or None.")
         relations.extend((child, parent) for parent in several)
     for _, parent in relations:
         try:
@@ -176,6 +186,45 @@ def read_mapping(parents: Mapping[Any, Any]) -> tuple[list[Hashable], list[tuple
                 f"A {type(parent).__name__} is not hashable, so it is no name of a parent."
             ) from None
     return list(elements), relations
+
+
+_MOST_COMPARED = 1_000
+"""Elements of an order whose names are compared with each other."""
+
+
+def lookalikes(P: Poset) -> list[tuple[str, str]]:
+    """Pairs of names that may be one name and a slip of the pen.
+
+    The first has elements below it and none above, which is all that a misspelt parent has; the second is not related to it, and one
+    of its words differs by one letter. Of large orders there are none.
+
+    >>> from isotone.order import Poset
+    >>> lookalikes(Poset.from_mapping({"weekly": "bikee", "helmet": "bike", "ever_rode": None}))
+    [('bikee', 'bike')]
+    """
+    if len(P) > _MOST_COMPARED:
+        return []
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
+    for top in P.maximal:
+        below = P.down_set(top)
+        for other in P.elements if len(below) > 1 else ():
+            if other not in below and _differ_by_a_letter(str(top), str(other)):
+                pairs.setdefault(frozenset((str(top), str(other))), (str(top), str(other)))
+    return list(pairs.values())
+
+
+def _differ_by_a_letter(one: str, other: str) -> bool:
+    """Whether two names differ in one word of four letters or more, by a letter that is replaced, left out, added or swapped."""
+    words, others = (re.findall(r"[^\W\d_]+|[\W\d_]+", name) for name in (one, other))
+    if abs(len(one) - len(other)) > 1 or len(words) != len(others):
+        return False
+    odd = [(a, b) for a, b in zip(words, others, strict=True) if a != b]
+    if len(odd) != 1 or not all(len(word) > 3 and word.isalpha() for word in odd[0]):
+        return False
+    short, long = sorted(odd[0], key=len)
+    start = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    a, b = short[start:], long[start:]
+    return a == b[1:] if len(a) < len(b) else a[1:] == b[1:] or (a[1::-1] == b[:2] and a[2:] == b[2:])
 
 
 def cycle_error(names: Sequence[Hashable]) -> OrderError:

@@ -64,6 +64,7 @@ _PLAIN = (
     type,
     FunctionType,
 )
+_FRACTION = re.compile(r"Fraction\((-?\d+), (\d+)\)")
 _LEAST, _MOST = Fraction(1, 10**100), Fraction(10**100)
 
 
@@ -72,11 +73,15 @@ MOST_WHOLE = 2**63 - 1
 
 
 def shown(value: Any) -> str:
-    """A short ``repr`` of a public value for a message. Of what could hold data, such as a frame, only the type."""
+    """A short ``repr`` of a public value for a message. Of what could hold data, such as a frame, only the type.
+
+    >>> shown((Fraction(9, 2), "x"))
+    "(4.5, 'x')"
+    """
     if not _is_plain(value):
         return f"a {type(value).__name__}"
     try:
-        text = repr(value)
+        text = _FRACTION.sub(lambda found: decimal(Fraction(int(found[1]), int(found[2]))), repr(value))
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:97]}..."

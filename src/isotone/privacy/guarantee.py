@@ -21,6 +21,7 @@ from isotone.privacy.checks import (
     one_of,
     plain_text,
     positive,
+    shown,
     whole_number,
 )
 
@@ -225,7 +226,7 @@ class Guarantee:
         """(ε, δ)-differential privacy, where δ = 0 is pure ε."""
         d = exact(delta, "delta")
         if not 0 <= d < 1:
-            raise InputError(f"delta must be at least 0 and below 1, not {delta!r}.")
+            raise InputError(f"delta must be at least 0 and below 1, not {shown(delta)}.")
         kind: Kind = "pure" if d == 0 else "approximate"
         return cls(kind, epsilon=positive(epsilon, "epsilon"), delta=d, neighbours=neighbours, unit=unit)
 

@@ -73,8 +73,10 @@ def uncut(names: Sequence[str]) -> str:
     return next((mark for mark in (";", "\t", "|", ",") if len(names) == 1 and mark in names[0]), "")
 
 
-def no_column(name: str, where: str = "The data", known: Iterable[str] | None = None) -> InputError:
-    """The error for a missing column.
+def no_column(
+    name: str, where: str = "The table", known: Iterable[str] | None = None, form: DataFile | None = None
+) -> InputError:
+    """The error for a missing column, of a table or of a file in the ``form`` stated.
 
     It names the columns that are there where these are ``known`` to be public: from a schema, or from a header line that the
     steward has stated. Otherwise it names the column asked for and no other: a CSV without a header line has a person's record
@@ -93,10 +95,15 @@ def no_column(name: str, where: str = "The data", known: Iterable[str] | None = 
         return InputError(
             f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}.{cut}"
         )
+    if form is None:
+        return InputError(
+            f"{where} has no column {name!r}. Names are compared letter by letter. The columns it has are not listed: they could come from "
+            "a file whose first line is somebody's record."
+        )
     return InputError(
-        f"{where} has no column {name!r}. Names are compared letter by letter, and separator and encoding are the stated ones. Which "
-        "columns there are is not told: the first line of a CSV could be somebody's record. 'isotone check' shows it to you alone; with "
-        "header = true in [data] you state that it holds names."
+        f"{where} has no column {name!r}. It was cut at {form.separator or ','!r} and read as {form.encoding}, and names are compared letter "
+        "by letter. The columns it has are not listed: the first line of a CSV could be somebody's record. 'isotone check' shows that line "
+        "to you alone. If it holds names, state header = true in [data], and they are listed here."
     )
 
 
@@ -158,12 +165,12 @@ class DataFile:
         object.__setattr__(self, "columns", tuple(names))
         if self.header is not False and (self.columns or self.newline is not None):
             raise InputError(
-                "columns and newline are for files without a header line: state header=False, or leave them out."
+                "The names of columns and newline are for files without a header line: state header = false, or leave them out."
             )
         if self.header is False and (not self.columns or self.newline not in _NEWLINES):
             raise InputError(
-                "A file without a header line needs columns, the names of all its columns, and newline, which is "
-                r'"\n", "\r\n" or "\r".'
+                "A file without a header line needs the names of all its columns (names in [data], columns of a DataFile), and "
+                r'newline, which is "\n", "\r\n" or "\r".'
             )
 
     def stated(self) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
     if form.header is False:
         for name in columns:
             if name not in form.columns:
-                raise InputError(f"columns= names no column {name!r}.")
+                raise InputError(f"There is no column {name!r} among the names that are stated.")
         assert form.newline is not None
         return Layout(tuple(map(form.columns.index, columns)), separator, form.newline, False, form.encoding)
     with Path(file).open("rb") as stream:
@@ -69,7 +69,7 @@ def layout_of(file: str, form: DataFile, columns: Sequence[str]) -> Layout:
         if names.count(name) > 1:
             raise SourceError(f"{file!r} names the column {name!r} twice. Rename one of them.")
         if name not in names:
-            raise no_column(name, f"The file {Path(file).name!r}", names if form.header else None)
+            raise no_column(name, f"The file {Path(file).name!r}", names if form.header else None, form)
     return Layout(tuple(map(names.index, columns)), separator, newline, True, form.encoding)
 
 

@@ -253,7 +253,7 @@ def _first_lines(source: DataFile, *, wrong: bool) -> list[str]:
         name, mark = Path(file).name, raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         encoding = "utf-16" if mark else source.encoding
         text = raw.decode(encoding, errors="replace").removeprefix("\ufeff")
-        first = (text.splitlines() or [""])[0]
+        first, ends = (text.splitlines() or [""])[0], re.findall(r"\r\n|\n|\r", text)
         if not first.strip():
             lines.append(f"{name}: the first line is empty")
             continue
@@ -276,6 +276,11 @@ def _first_lines(source: DataFile, *, wrong: bool) -> list[str]:
         if said:
             told = "\n    ".join(said)
             lines.append(f"{name}: if these are names of columns, write in [data]:\n    {told}")
+        if source.header is None and wrong and ends:
+            lines.append(
+                f"{name}: if they are somebody's answers, the file does not name its columns. Then state their {len(names)} names in [data]:\n"
+                f'    header = false\n    newline = {json.dumps(ends[0])}\n    names = ["…", "…"]'
+            )
     return lines
 
 

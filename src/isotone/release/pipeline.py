@@ -102,8 +102,8 @@ class Place:
         if "manifest.json" in held and not again:
             look_again()
             raise InputError(
-                f"The folder {str(self.folder)!r} holds another release, which is not overwritten. Name another folder, "
-                "or ask for a new draw with --again: the old one is then moved aside."
+                f"The folder {str(self.folder)!r} holds another release, which is not overwritten. Name another folder, or ask for a "
+                "new draw, which is charged anew and moves the old release aside: --again, in Python again=True."
             )
         if held and "manifest.json" not in held:
             raise InputError(

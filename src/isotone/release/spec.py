@@ -665,10 +665,15 @@ def _explain(error: ValidationError) -> list[str]:
 
 
 _LIST = 'a list stands in square brackets, such as [0, 1] or ["a", "b"]'
+_MANY = "this list has too many entries"
 _WRITTEN = {
     "list_type": _LIST,
     "tuple_type": _LIST,
+    "too_long": _MANY,
     "dict_type": 'a table stands in braces, such as { name = "value" }',
+    "model_type": 'this is a table, such as budget = { epsilon = "1" }, or a section, such as [order]',
+    "bool_type": "true or false stands here, without quotes",
+    "string_type": "a text in quotes stands here",
 }
 """How TOML writes what a type asks for, by the type of the error."""
 

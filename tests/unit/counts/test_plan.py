@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from isotone import Counts
 from isotone.counts import CountPlan, Relaxation
 from isotone.counts.count_plan import plan
 from isotone.errors import InputError
@@ -215,11 +216,11 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         str(plan(survey, 2, neighbours="replace")),
         plan(survey, 2, neighbours="replace")._repr_html_(),
     ):
-        assert f"with ε = 1 protects answers as well, with rms error {half:.4g}" in rendered
+        assert f"with ε = 1 protects answers just as well, with rms error {half:.4g}" in rendered
         assert "hides it with ε = 2 only" in rendered
     whole = plan(survey, 2, neighbours="replace").rows[0].rmse
     assert (
-        f'neighbours = "replace" with ε = 2 protects answers as well, with rms error {whole:.4g}'
+        f'neighbours = "replace" with ε = 2 protects answers just as well, with rms error {whole:.4g}'
         in plan(survey, 1).advice
     )
     cases: tuple[tuple[dict[str, Any], dict[str, Any], str, str], ...] = (
@@ -236,15 +237,15 @@ def test_a_plan_says_what_a_public_number_of_records_changes(survey: Poset) -> N
         best, rmse = found.rows[0].rmse, same.rows[0].rmse
         assert rmse < 0.9 * best  # or there would be nothing to say
         assert (
-            f'neighbours = "replace" with {replacing} protects answers as well, with rms error {rmse:.4g}'
+            f'neighbours = "replace" with {replacing} protects answers just as well, with rms error {rmse:.4g}'
             in found.advice
         )
-        assert f"hides who took part with {replacing} only" in found.advice
+        assert f"who took part is hidden at {replacing} only" in found.advice
         assert (
-            f'neighbours = "add-remove" with {adding} protects answers as well, with rms error {best:.4g}'
+            f'neighbours = "add-remove" with {adding} protects answers just as well, with rms error {best:.4g}'
             in same.advice
         )
-    assert "hides who took part with ε = 2 only" in str(plan(survey, 1))
+    assert "who took part is hidden at ε = 2 only" in str(plan(survey, 1))
     tree = plan(
         Poset.from_mapping({"a": "all", "b": "all"}, children="partition"), 1, care={"all": 5, "a": 1, "b": 1}
     )
@@ -282,3 +283,20 @@ def test_a_plan_at_the_budget_that_an_error_takes_keeps_that_error(order, asked)
     budget = found.rho_for(10) if "rho" in asked else found.epsilon_for(10)
     again = plan(order, **{**asked, "rho" if "rho" in asked else "epsilon": budget})
     assert again.rows[0].half_width == 10
+
+
+@pytest.mark.parametrize(
+    ("parents", "pair"),
+    [
+        ({"weekly": "bikee", "helmet": "bike"}, "'bikee' and 'bike'"),
+        ({"weekly": "bike", "to_work": "weelky"}, "'weelky' and 'weekly'"),
+        ({"a_few": "item_a", "b_few": "item_b"}, ""),  # a letter is the whole word
+        ({"told twice": "told 1", "two": "told 2"}, ""),
+        ({"smoked": "smoke"}, ""),  # one implies the other, and is no slip
+    ],
+)
+def test_a_plan_names_a_parent_that_may_be_misspelt(parents, pair) -> None:
+    order = Poset.from_mapping(parents)
+    for text in (str(plan(order, 1)), str(Counts(order, by={"sex": ["f", "m"]}).plan(epsilon=1))):
+        assert (f"Nearly the same name, but two elements: {pair}. " in text) == bool(pair)
+        assert ("Nearly" in text) == bool(pair)

@@ -114,3 +114,15 @@ def test_a_long_cycle_is_shortened_in_the_middle():
     assert "'a' ≤ 'b' ≤ 'a'. In an order" in str(description.cycle_error("ab"))
     text = str(description.cycle_error(range(100)))
     assert "5 ≤ … 89 more … ≤ 95 ≤ 96 ≤ 97 ≤ 98 ≤ 99 ≤ 0." in text
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ([("a", "b")], "made of a mapping .* not of a list"),
+        ({"a": ["b", "a"]}, "'a' cannot be its own parent"),
+    ],
+)
+def test_what_is_no_mapping_to_other_names_is_refused(parents, message):
+    with pytest.raises(OrderError, match=message):
+        read_mapping(parents)

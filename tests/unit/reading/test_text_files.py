@@ -181,7 +181,7 @@ def test_without_a_header_all_is_stated(tmp_path):
     ):
         with pytest.raises(InputError):
             DataFile(str(path), **odd)  # pyright: ignore
-    with pytest.raises(InputError, match="no column 'c'"):
+    with pytest.raises(InputError, match="no column 'c' among the names"):
         read(path, ["c"], **form)
 
 

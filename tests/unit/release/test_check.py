@@ -45,6 +45,7 @@ def test_answers_are_odd_exactly_when_they_count_as_missing(told):
     text = told(pd.DataFrame({"hyp": ["YES ", "9", "9", " ", None], "twice": "no", "meds": 0}), COUNTS)
     assert "hyp: 2 values that are neither yes nor no count as no: '9' (2)" in text
     assert "twice:" not in text
+    assert 'state it in [data], such as yes = ["1"] and no = ["2"]' in text
     words = told(pd.DataFrame({"hyp": ["ja", "yes"], "twice": "0", "meds": 0}), COUNTS, 'yes = ["ja"]')
     assert "hyp: 1 values that are neither yes nor no count as no: 'yes' (1)" in words
 
@@ -143,6 +144,7 @@ folder = "out"
     ("content", "advice"),
     [
         (b"person;hyp;twice\n1;yes;no\n", ['separator = ";"', "header = true"]),
+        (b"1,hyp,person\r\n2,no,no\r\n", ["header = false", 'newline = "\\r\\n"', "3 names"]),
         ("\ufeffperson\thyp\ttwice\n1\tyes\tno\n".encode("utf-16-le"), ['separator = "\\t"', 'encoding = "utf-16"']),
         ("né;person;hyp;twice\n1;1;yes;no\n".encode("latin-1"), ['separator = ";"', "State what your export writes"]),
     ],

@@ -82,5 +82,7 @@ def test_a_curve_needs_a_range_or_two_values() -> None:
     entries: dict[str, Any] = {"x": "x", "y": "y", "bounds": [0, 1]}
     with pytest.raises(iso.InputError, match="y_range is missing"):
         iso.Curve(**entries)
+    with pytest.raises(iso.InputError, match="x and y are the same column, 'y'"):
+        iso.Curve(x=("x", "y"), y="y", bounds=((0, 1), (0, 1)), y_range=(0, 1))
     assert iso.Curve(**entries, y_values=[0, 1]).y_ends == (0, 1)  # pyright: ignore
     assert iso.Curve(**entries, y_range=[0, 2]).y_ends == (0, 2)  # pyright: ignore

@@ -64,6 +64,11 @@ def test_a_good_spec_is_read(tmp_path):
             ('unit = "person"', 'unit = "person"\ntypes = { hyp = "date" }'),
             r"data.types.hyp.*'text', 'number' or 'integer'",
         ),
+        (
+            ('ledger = "survey.ledger"', 'ledger = "survey.ledger"\nbudget = 1'),
+            r"privacy.budget: this is a table, such as budget = \{",
+        ),
+        (('unit = "person"', 'unit = "person"\nheader = "yes"'), r"data.header: true or false stands here"),
         (('epsilon = "0.5"', ""), r"give epsilon .* or rho"),
         (('epsilon = "0.5"', 'epsilon = "1"\nrho = "1"'), r"not both"),
     ],
@@ -217,7 +222,7 @@ def test_the_plan_of_a_curve_is_a_plan_like_others(tmp_path):
     (row,) = side_by_side([("as it is", spec)], records=50)
     assert row["mechanism"] == made.view.rows[0].name
     assert spec.plan().view is None
-    with pytest.raises(SpecError, match="About how many records"):
+    with pytest.raises(SpecError, match="how many records"):
         side_by_side([("as it is", spec)])
 
 

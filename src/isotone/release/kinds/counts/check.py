@@ -44,8 +44,8 @@ def check_counts(described: Counts, source: Any) -> list[str]:
         fate = "ignored" if stated is None else "counted in the catch-all"
         lines += unlisted(source, said.element, P.elements, "an element", fate)
     else:
-        for x in P.elements:
-            lines += _odd_answers(where, x, said.words)
+        odd = [line for x in P.elements for line in _odd_answers(where, x, said.words)]
+        lines += [*odd, _CODES] if odd else []
     if described.is_breakdown:
         fate = "counted as other" if described.unlisted == "other" else "left out of all margins"
         for attribute in described.breakdown.attributes:
@@ -54,6 +54,9 @@ def check_counts(described: Counts, source: Any) -> list[str]:
     for column, values in groups.lists if groups else ():
         lines += unlisted(source, column, values, "a group")
     return lines
+
+
+_CODES = 'If your codebook says which of these mean yes or no, state it in [data], such as yes = ["1"] and no = ["2"]'
 
 
 def _rows(

@@ -186,7 +186,8 @@ class OrderEntries(Section):
             return Poset(elements, P.covers, P.choices) if list(P.elements) != elements else P
         children = self._children() or "any"
         if self.parents is not None:
-            return Poset.from_mapping({**dict.fromkeys(asked), **self.parents}, children)
+            parents = {name: above or None for name, above in self.parents.items()}
+            return Poset.from_mapping({**dict.fromkeys(asked), **parents}, children)
         elements, relations = self.elements or [*asked], [*(self.relations or [])]
         return Poset(elements, relations, read_children(children, elements, [(a, b) for a, b in relations]))
 
@@ -225,13 +226,18 @@ class FixedRoot:
 
 
 def _order(given: Any) -> Poset:
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and {"elements", "covers"} <= {*cast("Mapping[str, Any]", given)}:
         given = order_from(cast("Mapping[str, Any]", given))
+    if isinstance(given, Mapping):
+        raise InputError("The order must be a Poset: Poset.from_mapping({…}) makes one of a mapping.")
     if not isinstance(given, Poset):
         raise InputError(
             f"The order must be a Poset, not a {type(given).__name__}: Poset(elements, relations) makes one."
         )
-    require_writable([str(x) for x in given.elements], "the order")
+    names = [str(x) for x in given.elements]
+    if not all(map(str.strip, names)):
+        raise InputError("The order has an element without a name. Name it, or leave it out.")
+    require_writable(names, "the order")
     return given
 
 

@@ -344,12 +344,17 @@ class Curve(Description):
     def __post_init__(self) -> None:
         if self.y_range is None and self.y_values is None:
             raise InputError(
-                "y_range is missing: give the public limits of y, or its two values as y_values."
+                "y_range is missing: the public limits of y, such as (0, 100). Where y has two values only, give y_values instead, "
+                "such as (0, 1); where these are words, also yes, the words that mean the higher one."
             )
         if self.yes is None and self.no is not None:
             raise InputError("no= goes with yes=, the words that mean the higher of the two values.")
         if self.yes is not None and self.y_values is None:
-            raise InputError("yes= goes with y_values, the two values that words mean, such as (0, 1).")
+            raise InputError(
+                "yes needs y_values, the two numbers that the words stand for, such as (0, 1), in place of y_range."
+            )
+        if self.y in (self.x if isinstance(self.x, tuple) else (self.x,)):
+            raise InputError(f"x and y are the same column, {self.y!r}. Name another one for y.")
         self.answer_words  # noqa: B018 (words that mean both are refused)
         if self.is_surface:
             _surface_bounds(self.bounds)
@@ -404,7 +409,7 @@ class Curve(Description):
             return f"{self.y} is read as a number, {low} or {high}; rows with anything else are left out, words too (yes = declares them)."
         return (
             f"{self.y} is read as a number and moved into {low} to {high}; rows with words are left out "
-            "(y_values with yes = declares words)."
+            "(y_values and yes together declare words)."
         )
 
     @property
@@ -460,7 +465,7 @@ class Curve(Description):
         if self.is_surface:
             return CurveOutline((own,), text, own.mechanism)
         if size is None:
-            asked = " About how many records are there? With a guess the plan tells the expected error."
+            asked = " Guess how many records there are (--records, in Python guess=): the plan then says what error to expect."
             return CurveOutline((own,), text + asked, own.mechanism)
         from isotone.curves.plan import plan
 
