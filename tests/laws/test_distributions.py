@@ -19,6 +19,7 @@ import pytest
 from isotone.distribution import DistributionMechanism
 from isotone.distribution import mechanism as rounds
 from isotone.distribution.partition import LOSS, SPAN, Partition
+from isotone.linear.least_squares import SumTree
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Unit
 from tests.support.distribution_paths import paths, pure_loss, tiny, zcdp_loss
@@ -320,8 +321,10 @@ def test_budgets_add_up_exactly_on_every_path(budget, neighbours, contributions)
             assert all(type(part) is Fraction and part >= 0 for part in parts)
             assert (parts[0] == 0) == ("public_n" in more)
             assert (parts[1] == 0) == (not halves)
-        for bins, levels in ((3, 1), (200, 2), (4000, 3)):
-            rule = mechanism.rule(10**7)
+        for bins in (3, 200, 4000):
+            rule, tree = mechanism.rule(10**7), mechanism.tree(bins)
+            levels = 1 if tree is None else len(tree.lengths)
+            assert (levels == 1) == (bins == 3)
             rest = mechanism.parts(halves=rule.halves)[2]
             noise: Any = mechanism.counts_noise(rule, bins)
             unit = mechanism.unit
@@ -367,8 +370,11 @@ def taken_away(patch: pytest.MonkeyPatch, name: str) -> DistributionMechanism:
 
         patch.setattr(rounds.DistributionMechanism, "parts", unpaid)
     elif name == "levels not shared":
-        patch.setattr(rounds, "_FLAT", 1)
-        patch.setattr(rounds, "_BRANCHING", 2)
+        patch.setattr(
+            DistributionMechanism,
+            "tree",
+            lambda self, bins: SumTree(bins, 2, root=False) if bins > 2 else None,
+        )
         plain_noise = rounds.DistributionMechanism.noise
         patch.setattr(
             rounds.DistributionMechanism, "noise", lambda self, budget, levels=1: plain_noise(self, budget)

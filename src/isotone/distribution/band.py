@@ -62,7 +62,7 @@ class TotalsLaw:
     def of(cls, mechanism: DistributionMechanism, line: MeasuredLine, draws: int = DRAWS) -> TotalsLaw:
         """The law of one line, drawn from the seed that was released with it."""
         rule, bins = mechanism.rule(line.number), line.bins
-        tree, noise = rule.tree(bins), mechanism.counts_noise(rule, bins)
+        tree, noise = mechanism.tree(bins), mechanism.counts_noise(rule, bins)
         stream = public_stream(f"isotone distribution {line.seed} band")
         fresh = np.asarray(noise.floats(stream, (draws, *line.counts.shape)), np.float64)
         sd = math.sqrt(noise.variance)

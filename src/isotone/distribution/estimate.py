@@ -37,7 +37,7 @@ def running_totals(counts: Floats | Ints, bins: int, tree: SumTree | None) -> Fl
 def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
     """How many records each bin is estimated to have, by status, none of them below 0."""
     rule, bins = mechanism.rule(line.number), line.bins
-    tree, noise = rule.tree(bins), mechanism.counts_noise(rule, bins)
+    tree, noise = mechanism.tree(bins), mechanism.counts_noise(rule, bins)
     if rule.size >= LARGE or bins == 1:
         totals = running_totals(line.counts, bins, tree)
         risen = [pool_adjacent_violators(np.maximum(row, 0.0), np.ones(bins)) for row in totals]

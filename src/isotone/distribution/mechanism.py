@@ -27,7 +27,7 @@ FEW, LEAST = 600, 60
 MOST_CELLS = 1_000_000
 """Of all groups and statuses together, since each may become a bin that is published."""
 _NUMBER, _HALVING = Fraction(1, 50), {"pure": Fraction(1, 5), "zcdp": Fraction(1, 10)}
-_FLAT, _BRANCHING, _THRESHOLD = 32, 16, 10
+_THRESHOLD, _LEVELS = 10, 6
 _WEAKEST = 1e-6
 _PLAIN, _ALL = 16, 1_500
 """Up to so many cells each is a bin; and up to a 20th of the records times ε, but never more than the second."""
@@ -49,11 +49,6 @@ class LineRule:
     def threshold(self) -> float:
         """What halves a node, in standard records: those whose ε is 1."""
         return _THRESHOLD if self.size < FEW else 0
-
-    def tree(self, bins: int) -> SumTree | None:
-        """The sums of neighbouring bins that are measured beside the bins, or None."""
-        small = bins <= _FLAT or (self.halves and self.size < FEW)
-        return None if small else SumTree(bins, _BRANCHING, root=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +174,19 @@ class DistributionMechanism:
         """What a number of records decides. It must be public or noisy."""
         return LineRule(max(0.0, float(number)) * self.strength, self.cells)
 
+    def tree(self, bins: int) -> SumTree | None:
+        """The sums of neighbouring bins that are measured beside the bins, or None.
+
+        There are as many levels as make totals most exact: with each the noise of a node grows, and a total has fewer nodes.
+        """
+        growth = 2 if self.guarantee.kind == "zcdp" else 3
+        cost = {levels: levels**growth * (_branching(bins, levels) - 1) for levels in range(1, _LEVELS + 1)}
+        best = min(cost, key=lambda levels: cost[levels])
+        return None if best == 1 else SumTree(bins, _branching(bins, best), root=False)
+
     def counts_noise(self, rule: LineRule, bins: int) -> Geometric | DiscreteGaussian:
         """The noise of each count of so many bins, and of sums of them."""
-        tree = rule.tree(bins)
+        tree = self.tree(bins)
         return self.noise(self.parts(halves=rule.halves)[2], 1 if tree is None else len(tree.lengths))
 
     def release(self, cells: Ints) -> tuple[MeasuredLine, ...]:
@@ -219,7 +224,7 @@ class DistributionMechanism:
         if rule.halves:
             edges = self.partition(rule.threshold).edges(line.sum(axis=0), draws, self.apart)
         bins = np.add.reduceat(line, edges[:-1], axis=1)
-        tree = rule.tree(edges.size - 1)
+        tree = self.tree(edges.size - 1)
         nodes = bins if tree is None else tree.sums(bins)
         drawn = self.counts_noise(rule, edges.size - 1).integers(draws, nodes.size)
         seed = int(draws.words(1)[0] >> np.uint64(11))
@@ -227,3 +232,11 @@ class DistributionMechanism:
         return MeasuredLine(
             edges, Simulated.wrap(counts) if isinstance(draws, SeededDraws) else counts, number, seed
         )
+
+
+def _branching(bins: int, levels: int) -> int:
+    """The fewest children of a node, at least 2, with which so many levels hold all bins."""
+    fewest = max(2, round(bins ** (1 / levels)) - 1)
+    while fewest**levels < bins:
+        fewest += 1
+    return fewest

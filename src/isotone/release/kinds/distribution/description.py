@@ -62,7 +62,7 @@ _ROW, _BIN = 60, 40
 class LineEntry(TypedDict):
     """What was measured of one group: the ends of its bins, counted in cells, and noisy counts, and the seed of its band.
 
-    ``counts`` has a row for each status, in which bins come first, and then each level of sums of 16 neighbours.
+    ``counts`` has a row for each status, in which bins come first, and then each level of sums of neighbours.
     """
 
     group: str

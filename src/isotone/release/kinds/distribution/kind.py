@@ -263,7 +263,7 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
     if mechanism.public_n is not None and line.number != mechanism.public_n:
         return False
     rule = mechanism.rule(line.number)
-    tree = rule.tree(line.bins)
+    tree = mechanism.tree(line.bins)
     nodes = line.bins if tree is None else sum(tree.lengths)
     if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) >= _MOST_NUMBER):
         return False
