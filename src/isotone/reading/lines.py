@@ -145,11 +145,15 @@ class CellLine:
             return nearest_mark(value, self.values)
         if self.spacing == "integers":
             return whole_steps(value, low, high, last, 0.5)
-        # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits: the lowest
-        # value of all is in −1
+        way, first, end = value, low, high
         if self.spacing == "log":
-            value, low, high = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
-        return last - whole_steps(value * -1.0, -high, -low, self.cells, self.last_digits)
+            way, first, end = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
+        # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits. A product
+        # of floats is the same in all engines, a quotient is not
+        scale = self.cells / (end - first)
+        inside = last - ((end + self.last_digits / scale - way) * scale).floor().cast(nw.Int64)
+        below = nw.when(value > low).then(inside).otherwise(nw.lit(-1))
+        return nw.when(value < high).then(below).when(value >= high).then(nw.lit(last))
 
 
 def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:
@@ -212,7 +216,8 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     rows = read_numbers(
         frame, {_CELL: ColumnRule(_place, source.column, (source.line, event is not None))}, keys
     )
-    rows = rows.filter(~nw.col(_CELL).is_null())
+    if source.unit is not None:  # otherwise they are left out once they are counted, which costs a half
+        rows = rows.filter(~nw.col(_CELL).is_null())
     names, shape = [_CELL], [1 if groups is None else groups.size, 1, source.line.cells]
     if event is not None:
         rows = rows.filter(~nw.col(_ENDED).is_null())
@@ -222,12 +227,13 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     if groups is not None:
         rows, names = groups.placed(rows), [GROUP, *names]
     found = collect(source.bounded(rows, names, salt).group_by(*names).agg(nw.len().alias(_COUNT)))
-    at = {name: np.array(found[name], dtype=np.intp) for name in names}
+    known = ~np.isnan(np.array([found[name] for name in names], np.float64)).any(axis=0)
+    at = {name: np.array(found[name], np.float64)[known].astype(np.intp) for name in names}
     status = 1 - at[_ENDED] if event is not None else 0
     counts = np.zeros(shape, np.int64)
     cell = np.clip(at[_CELL], 0, shape[2] - 1)
     place: Any = (at.get(GROUP, 0), status, cell)
-    np.add.at(counts, place, np.array(found[_COUNT], dtype=np.int64))
+    np.add.at(counts, place, np.array(found[_COUNT], dtype=np.int64)[known])
     return counts
 
 

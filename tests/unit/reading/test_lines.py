@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -82,6 +83,47 @@ def test_decimals_at_the_end_of_a_cell_are_in_it_whatever_their_last_digits(low,
     apart = 4 * line.last_digits * (stop - start)  # what is above by more is in the next cell
     beyond = counted(pd.DataFrame({"x": (stop + apart)[:-1]}), line)[0, 0]
     np.testing.assert_array_equal(beyond, [0] + [1] * (line.cells - 1))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cells", "grid"),
+    [
+        (0, 10**6, 50_000, "even"),
+        (-7, "1/3", 1000, "even"),
+        (-90, -18, 360, "even"),
+        ("0.1", 100, 999, "log"),
+    ],
+)
+def test_cells_are_those_of_a_walk_over_the_values_one_by_one(low, high, cells, grid) -> None:
+    """Against fractions (or logarithms of many digits), for values that are nothing, infinite, at ends, or between them."""
+    line, rng = CellLine.of(Fraction(low), Fraction(high), grid, cells), np.random.default_rng(3)
+    first, last = float(line.low), float(line.high)
+    inside = rng.choice(line.ends()[1], 300)
+    apart = (last - first) * rng.choice([1e-4, 1e-9], 300)
+    values = np.concatenate([
+        rng.uniform(first - 1, last + 1, 500), inside, inside + apart, inside - apart, [first, last, 0.0, -0.0, 1e-310, 1e308, -1e308],
+        [np.inf, -np.inf, np.nan, np.nextafter(first, last), np.nextafter(last, first)],
+    ])  # fmt: skip
+
+    def slow(value: float) -> int | None:
+        if math.isnan(value):
+            return None
+        moved = min(max(value, first), last)
+        if grid == "log":
+            part = Fraction((math.log(moved) - math.log(first)) / (math.log(last) - math.log(first)))
+        else:
+            part = (Fraction(moved) - Fraction(first)) / (Fraction(last) - Fraction(first))
+        return min(max(math.ceil(part * cells - Fraction(line.last_digits)) - 1, 0), cells - 1)
+
+    expected = np.bincount([cell for cell in map(slow, values.tolist()) if cell is not None], minlength=cells)
+    for rows in (pd.DataFrame({"x": values}), pl.DataFrame({"x": values}).lazy()):
+        np.testing.assert_array_equal(counted(rows, line)[0, 0], expected)
+
+
+def test_a_row_without_a_number_takes_no_place_of_its_unit() -> None:
+    rows = pd.DataFrame({"x": [None, float("nan"), 4.0] * 40, "u": np.repeat(range(40), 3)})
+    line = CellLine.of(Fraction(0), Fraction(10), "even", 5)
+    assert counted(rows, line, unit="u")[0, 0].tolist() == [0, 40, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
