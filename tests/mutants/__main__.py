@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from tests.mutants import at_random
 from tests.mutants.faults import Fault, misplaced, read_faults
 from tests.mutants.meeting import Task, meet
-from tests.mutants.trial import Trial
-
-ENOUGH = 12
-"""Seconds of processor time of tests that pass, of those nearest to a fault drawn at random and again of the others."""
+from tests.mutants.trial import Trial, make_copy
 
 
 def main() -> int:
@@ -61,7 +60,11 @@ def main() -> int:
             flush=True,
         )
 
-    unsound = meet([Task(fault, fault.tests) for fault in faults], add, options.workers)
+    with tempfile.TemporaryDirectory(prefix="isotone-mutants-") as folder:
+        copies = [Path(folder) / str(number) for number in range(options.workers)]
+        for copy in copies:
+            make_copy(copy)
+        unsound = meet([Task(fault, fault.tests) for fault in faults], add, copies)
     trials = [known[fault.name] for fault in faults]
     holes = _report(faults, trials)
     cpu = sum(trial.cpu for trial in trials) / 60
@@ -73,7 +76,9 @@ def main() -> int:
 
 def _at_random(number: int, seed: str, operators: str, workers: int) -> int:
     """Draw faults, meet each with the tests of its module, and write down what survives."""
-    drawn, kept = at_random.draw(number, seed, operators), at_random.Kept(seed)
+    copies = [at_random.copy_of(seed, place) for place in range(workers)]
+    drawn, kept = at_random.draw(number, seed, operators, copies[0]), at_random.Kept(seed)
+    reach = at_random.reached(seed, copies[0])
     by_name = {one.fault.name: one for one in drawn}
 
     def add(name: str, trial: Trial) -> None:
@@ -86,8 +91,8 @@ def _at_random(number: int, seed: str, operators: str, workers: int) -> int:
             f"{word} {one.fault.module}:{one.line} {one.before} -> {one.after}  {trial.why[:200]}", flush=True
         )
 
-    waiting = [one for one in drawn if one.fault.name not in kept.trials]
-    meet([Task(one.fault, one.fault.tests, one.others) for one in waiting], add, workers, ENOUGH)
+    waiting = [(one.fault, one.line) for one in drawn if one.fault.name not in kept.trials]
+    meet(at_random.tasks(waiting, reach), add, copies)
     trials = [kept.trials[one.fault.name] for one in drawn]
     path = at_random.write_survivors(drawn, trials, seed)
     words = [at_random.verdict(trial) for trial in trials]

@@ -5,6 +5,7 @@ They run in a fork, which has the libraries loaded already: loading takes longer
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
@@ -26,12 +27,12 @@ import pytest
 
 from tests.mutants.faults import ROOT, Fault
 
-__all__ = ["LIBRARIES", "Trial", "enter", "make_copy", "plant", "run_tests", "verdict_of"]
+__all__ = ["LIBRARIES", "PARTS", "Trial", "enter", "make_copy", "plant", "run_tests", "verdict_of"]
 
 LIBRARIES = ("hypothesis", "numba", "pandas", "scipy.optimize", "scipy.stats")
 """What many tests load: a fork of a process that has them begins at once."""
 
-_PARTS = (
+PARTS = (
     "src", "tests", "docs", "examples", "experiments", "benchmarks", "data", "pyproject.toml", "README.md",
 )  # fmt: skip
 _BROKEN = ("ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "UnboundLocalError")
@@ -55,7 +56,7 @@ class Trial:
 
 def make_copy(copy: Path, root: Path = ROOT) -> None:
     """Copy the parts of the repository that tests use."""
-    for part in _PARTS:
+    for part in PARTS:
         source = root / part
         if source.is_dir():
             shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -80,13 +81,13 @@ def plant(fault: Fault, copy: Path) -> Generator[None]:
 
 
 def run_tests(
-    copy: Path, tests: Iterable[str], seconds: float, *, enough: float = math.inf, options: Iterable[str] = ()
+    copy: Path, tests: Iterable[str], seconds: float, *, limit: float = math.inf, options: Iterable[str] = ()
 ) -> Trial:
-    """Run the tests in a copy until one fails, or until ``enough`` seconds of processor time have passed in those that did not."""
+    """Run the tests in a copy until one fails, or until ``limit`` seconds of processor time have passed."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = os.fork()
         if child == 0:
-            os._exit(_in_copy(copy, [*options, *tests], output.fileno(), enough))
+            os._exit(_in_copy(copy, [*options, *tests], output.fileno(), limit))
         end = time.monotonic() + seconds
         while not (ended := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < end:
             time.sleep(0.02)
@@ -128,12 +129,10 @@ def verdict_of(test: str, exception: str, cpu: float = 0.0) -> Trial:
 
 
 class _Tell:
-    """A plugin that prints the first failure on a line of its own, and ends tests that have passed for long enough."""
+    """A plugin that prints the first failure on a line of its own."""
 
-    def __init__(self, enough: float) -> None:
+    def __init__(self) -> None:
         self.told: list[str] = []
-        self.enough = enough
-        self.ended = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Any:
@@ -142,8 +141,6 @@ class _Tell:
         if report.failed and not self.told:
             kind = call.excinfo.type.__name__ if call.excinfo else "strict xfail"
             self.told.append(json.dumps([item.nodeid, kind]))
-        if call.when == "teardown" and not self.told and time.process_time() > self.enough:
-            self.ended, item.session.shouldstop = True, "no test failed for long enough"
         return report
 
 
@@ -161,20 +158,28 @@ def enter(copy: Path, output: int) -> None:
     ]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "isotone")]:
         del sys.modules[name]  # those of the copy are loaded
+    _share_kernels()
 
 
-def _in_copy(copy: Path, tests: list[str], output: int, enough: float) -> int:
+def _share_kernels() -> None:
+    """Kernels are kept by a hash of all they are made of. numba asks for the file and the folder too, which differ for every copy and fault."""
+    with suppress(ImportError):
+        locator: Any = importlib.import_module("numba.core.caching").UserProvidedCacheLocator
+        locator.get_suitable_cache_subpath = classmethod(lambda cls, path: "copies")
+        locator.get_source_stamp = lambda self: "by its fingerprint"
+
+
+def _in_copy(copy: Path, tests: list[str], output: int, limit: float) -> int:
     """Run the tests in a group of processes of its own: what they start ends with them."""
-    code, tell = 99, _Tell(time.process_time() + enough)
+    code, tell = 99, _Tell()
     try:
-        if enough < math.inf:  # no test takes as long as all together may
-            resource.setrlimit(resource.RLIMIT_CPU, (int(tell.enough + enough), resource.RLIM_INFINITY))
+        if limit < math.inf:
+            whole = int(time.process_time() + limit) + 1
+            resource.setrlimit(resource.RLIMIT_CPU, (whole, resource.RLIM_INFINITY))
         os.setsid()
         enter(copy, output)
         options = ["-q", "-x", "-m", "not services", "-p", "no:xdist"]
         code = int(pytest.main([*options, *tests], plugins=[tell]))
-        if tell.ended and code == pytest.ExitCode.INTERRUPTED:
-            code = 0
     except BaseException:
         traceback.print_exc()
     finally:

@@ -12,10 +12,11 @@ import __future__
 import ast
 import functools
 import gc
+import importlib
 import inspect
 import itertools
 import json
-import math
+import mmap
 import os
 import resource
 import signal
@@ -24,7 +25,7 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -35,14 +36,33 @@ import pytest
 from tests.mutants.faults import Fault
 from tests.mutants.trial import Trial, enter, plant, verdict_of
 
-__all__ = ["Warm", "changed_functions", "collected"]
+__all__ = ["Warm", "changed_functions", "collected", "ended"]
+
+LAZY = (
+    "duckdb",
+    "ibis",
+    "matplotlib.pyplot",
+    "narwhals",
+    "polars",
+    "pyarrow.parquet",
+    "sklearn.linear_model",
+)
+"""Libraries that the package loads when it needs them."""
 
 STUCK = 120
 """Seconds by the clock in which a fork does not compute, until it is taken for stuck."""
 
 
-def collected(copy: Path, files: Sequence[str], work: Callable[[Warm], None]) -> None:
-    """Collect the tests of these files in a copy, and let ``work`` have them. It prints to the streams there were before."""
+def _nothing() -> None: ...
+
+
+def collected(
+    copy: Path, files: Sequence[str], work: Callable[[Warm], None], prepare: Callable[[], None] = _nothing
+) -> None:
+    """Collect the tests of these files in a copy, and let ``work`` have them. It prints to the streams there were before.
+
+    ``prepare`` is called before anything of the package is loaded.
+    """
     shown = os.dup(1)
 
     class Loop:
@@ -54,8 +74,22 @@ def collected(copy: Path, files: Sequence[str], work: Callable[[Warm], None]) ->
 
     with tempfile.TemporaryFile() as output:
         enter(copy, output.fileno())
+        prepare()
+        _load_all(copy)
         options = ["-q", "-s", "-m", "not services", "-p", "no:xdist", "--continue-on-collection-errors"]
         pytest.main([*options, *files], plugins=[Loop()])
+
+
+def _load_all(copy: Path) -> None:
+    """Load the package, what it loads when it is asked for, and the compiler: forks need not do so again."""
+    source = copy / "src"
+    modules = [path.relative_to(source).with_suffix("").parts for path in source.glob("isotone/**/*.py")]
+    names = [".".join(parts).removesuffix(".__init__") for parts in modules if parts[-1] != "__main__"]
+    for name in [*LAZY, *sorted(names)]:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    with suppress(ImportError):
+        importlib.import_module("numba").njit(_nothing)()
 
 
 class Warm:
@@ -75,7 +109,8 @@ class Warm:
             if isinstance(thing, FunctionType):
                 self.functions[_key(thing.__code__)].append(thing)
             elif isinstance(thing, functools._lru_cache_wrapper):
-                self.caches.append(thing)
+                if (thing.__module__ or "").partition(".")[0] in ("isotone", "tests"):
+                    self.caches.append(thing)
             elif type(thing).__name__ == "Kernel" and type(thing).__module__ == "isotone.kernels":
                 self.kernels.append(thing)
         gc.freeze()
@@ -95,51 +130,56 @@ class Warm:
         return list(chosen.values())
 
     def run(
-        self, items: Sequence[Any], fault: Fault | None, seconds: float, enough: float = math.inf
+        self, items: Sequence[Any], fault: Fault | None, seconds: float, limits: Mapping[str, float]
     ) -> Trial | None:
-        """Run items in a fork until one fails. None if the fault cannot be planted in memory."""
+        """Run items in a fork until one fails. None if the fault cannot be planted in memory.
+
+        ``limits`` are seconds of processor time for some of the items, ``seconds`` by the clock for all.
+        """
         if fault is None:
-            return self._forked(items, lambda: True, seconds, enough)
+            return self._forked(items, lambda: True, seconds, limits)
         path = self.copy / "src" / "isotone" / fault.module
         old = path.read_text(encoding="utf-8")
         with plant(fault, self.copy):
             new = path.read_text(encoding="utf-8")
-            return self._forked(items, lambda: self._plant(path, old, new), seconds, enough)
+            return self._forked(items, lambda: self._plant(path, old, new), seconds, limits)
 
     def _forked(
-        self, items: Sequence[Any], prepare: Callable[[], bool], seconds: float, enough: float
+        self, items: Sequence[Any], prepare: Callable[[], bool], seconds: float, limits: Mapping[str, float]
     ) -> Trial | None:
         reading, writing = os.pipe()
+        at = mmap.mmap(-1, 4)  # shared: the place of the item that runs
         child = os.fork()
         if child == 0:
             os.close(reading)
-            self._in_fork(items, prepare, writing, enough)
+            self._in_fork(items, prepare, writing, at, limits)
         os.close(writing)
-        end, worked, last = time.monotonic() + seconds, 0.0, time.monotonic()
-        while not (ended := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < min(end, last + STUCK):
-            time.sleep(0.01)
-            if (now := _computed(child)) > worked:
-                worked, last = now, time.monotonic()
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)
-        usage = (ended if ended[0] else os.wait4(child, 0))[2]
+        code, usage = ended(child, seconds)
         with os.fdopen(reading) as pipe:
             told = pipe.read()
         cpu = usage.ru_utime + usage.ru_stime
-        if not ended[0] and time.monotonic() < end:
+        test = items[int.from_bytes(at[:], "little")].nodeid if items else ""
+        if code == "stuck":
             return None  # a lock that a thread held when the process forked: no fault of the code
-        if not ended[0]:
+        if code == "long":
             return Trial("error", f"the tests did not end within {seconds:.0f} s", cpu)
         if told == "anew":
             return None
-        if not told and os.waitstatus_to_exitcode(ended[1]) == -signal.SIGXCPU:
-            return Trial("error", "the tests did not end within their time of the processor", cpu)
+        if not told and code == -signal.SIGXCPU:
+            return Trial("error", f"{test} did not end within its time of the processor", cpu, test)
         if not told:
-            return Trial("failed", f"the process ended with {os.waitstatus_to_exitcode(ended[1])}", cpu)
+            return Trial("failed", f"{test} ended the process with {code}", cpu, test)
         test, exception = json.loads(told)
         return verdict_of(test, exception, cpu) if test else Trial("passed", "", cpu)
 
-    def _in_fork(self, items: Sequence[Any], prepare: Callable[[], bool], pipe: int, enough: float) -> None:
+    def _in_fork(
+        self,
+        items: Sequence[Any],
+        prepare: Callable[[], bool],
+        pipe: int,
+        at: mmap.mmap,
+        limits: Mapping[str, float],
+    ) -> None:
         """Never returns."""
         told: list[list[str]] = []
         try:
@@ -152,16 +192,15 @@ class Warm:
                 os._exit(0)
             if items:
                 items[0].config.pluginmanager.register(_Failures(told))
-            began = time.process_time()
             for place, item in enumerate(items):
-                left = enough - (time.process_time() - began)
-                if told or left < 0:
-                    break
-                if enough < math.inf:
-                    limit = int(time.process_time() + left + enough) + 2
+                at[:] = place.to_bytes(4, "little")
+                if item.nodeid in limits:
+                    limit = int(time.process_time() + limits[item.nodeid]) + 1
                     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
                 following = items[place + 1] if place + 1 < len(items) else None
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if told:
+                    break
             os.write(pipe, json.dumps(told[0] if told else ["", ""]).encode())
         except BaseException:
             os.write(pipe, json.dumps(["a fork", traceback.format_exc()[-300:]]).encode())
@@ -177,6 +216,8 @@ class Warm:
         functions, constants = changed_functions(old_text, new_text, str(path))
         if functions is None:
             return False
+        compiled = {_key(one.function.__code__) for one in self.kernels}
+        of_kernels = bool(constants) or any(_key(old) in compiled for old, _ in functions)
         for old, new in functions:
             for function in self.functions.get(_key(old), []):
                 if len(function.__code__.co_freevars) != len(new.co_freevars):
@@ -194,15 +235,16 @@ class Warm:
                 for each, value in before.items():
                     if getattr(other, "__dict__", {}).get(each) is value and other is not module:
                         vars(other)[each] = vars(module)[each]
-        self._forget()
+        self._forget(of_kernels)
         return True
 
-    def _forget(self) -> None:
+    def _forget(self, kernels: bool) -> None:
         """What was kept of earlier calls, and what was compiled."""
         for cache in self.caches:
             cache.cache_clear()
-        for kernel, kept in itertools.product(self.kernels, ("fingerprint", "_interpreted", "_machine_code")):
-            kernel.__dict__.pop(kept, None)
+        kept = ("fingerprint", "_interpreted", "_machine_code") if kernels else ()
+        for kernel, name in itertools.product(self.kernels, kept):
+            kernel.__dict__.pop(name, None)
 
 
 class _Failures:
@@ -217,6 +259,20 @@ class _Failures:
         if report.failed:
             self.told.append([item.nodeid, call.excinfo.type.__name__ if call.excinfo else "strict xfail"])
         return report
+
+
+def ended(child: int, seconds: float) -> tuple[int | str, resource.struct_rusage]:
+    """Wait for a fork, and end what it left behind. Its exit code, or "long" or "stuck", and what it used."""
+    end, worked, last = time.monotonic() + seconds, 0.0, time.monotonic()
+    while not (found := os.wait4(child, os.WNOHANG))[0] and time.monotonic() < min(end, last + STUCK):
+        time.sleep(0.01)
+        if (now := _computed(child)) > worked:
+            worked, last = now, time.monotonic()
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    if found[0]:
+        return os.waitstatus_to_exitcode(found[1]), found[2]
+    return "long" if time.monotonic() >= end else "stuck", os.wait4(child, 0)[2]
 
 
 def _computed(pid: int) -> float:
