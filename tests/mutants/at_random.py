@@ -161,7 +161,7 @@ def _task(fault: Fault, line: int, reach: Reach, named: set[str]) -> tuple[float
 
 def test_files(copy: Path) -> list[str]:
     """The files of tests that a fault drawn at random may be met by, and the examples in the code."""
-    folders = ("unit", "attacks", "laws", "statistical", "neighbours")
+    folders = ("unit", "laws", "attacks", "statistical", "neighbours")
     left_out = ("desk", "project", "audit", "svg")
     files = [path for folder in folders for path in sorted((copy / "tests" / folder).rglob("test_*.py"))]
     names = [path.relative_to(copy).as_posix() for path in files if path.parent.name not in left_out]

@@ -17,7 +17,7 @@ import resource
 import sys
 import time
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -32,10 +32,10 @@ from tests.mutants.warm import Warm, collected, ended
 
 __all__ = ["Blocks", "Reach", "measure"]
 
-CASES = 3
-"""Of so many cases of a test it is measured what they reach: the first, the last, and one between."""
+CASES = 0.4
+"""Seconds of processor time of the cases of one test. The first one is always measured."""
 
-LONGEST = 150
+LONGEST = 45
 """Seconds of processor time for the tests of one file. What comes later is not known to reach anything."""
 
 _NAME = "__reached__"
@@ -183,37 +183,55 @@ def _watch_kernels(module: ModuleType, blocks: Blocks, source: Path) -> None:
 
 
 def measure(copy: Path, files: Sequence[str], kept: Path) -> None:
-    """Run some cases of every test of these files, and write down what they reach, and how long they take."""
+    """Run cases of every test of these files, and write down what they reach, and how long they take."""
+    kept.mkdir(parents=True, exist_ok=True)
+    missing = [file for file in files if not _kept_at(kept, file).exists()]
     blocks = Blocks()
     marks = bytearray(1 << 17)
     setattr(builtins, _NAME, marks)
-    kept.mkdir(parents=True, exist_ok=True)
 
     def prepare() -> None:
         sys.meta_path.insert(0, _Finder(copy, blocks))
 
     def work(warm: Warm) -> None:
-        text = json.dumps({"number": blocks.number, "lines": blocks.lines, "loaded": _packed(marks)})
-        (kept / "blocks.json").write_text(text, encoding="utf-8")
+        _add_blocks(kept / "blocks.json", blocks, marks)
         for file, items in warm.files.items():
-            path = kept / (file.replace("/", "-") + ".jsonl")
+            path = _kept_at(kept, file)
             if not path.exists():
-                _measure_file(_some(items), warm.caches, marks, path)
+                _measure_file(_first(items), warm.caches, marks, path)
                 print(f"{file} {sum(row['cpu'] for row in _rows(path)):.1f} s", flush=True)
 
-    collected(copy, files, work, prepare)
+    if missing:
+        collected(copy, missing, work, prepare)
+        for file in missing:  # folders, and files without tests
+            _kept_at(kept, file).touch()
 
 
-def _some(items: Sequence[Any]) -> list[Any]:
-    """Some cases of every test, the first cases first."""
-    cases: dict[str, list[Any]] = defaultdict(list)
-    for item in items:
-        cases[item.nodeid.partition("[")[0]].append(item)
+def _kept_at(kept: Path, file: str) -> Path:
+    return kept / (file.replace("/", "-") + ".jsonl")
+
+
+def _add_blocks(path: Path, blocks: Blocks, marks: bytearray) -> None:
+    """Write down the blocks, which are the same every time, and which of them ran while tests were collected."""
+    if path.exists():
+        for block in _unpacked(json.loads(path.read_text(encoding="utf-8"))["loaded"]):
+            marks[block] = 1
+    text = json.dumps({"lines": blocks.lines, "loaded": _packed(marks)})
+    path.write_text(text, encoding="utf-8")
+
+
+def _first(items: Sequence[Any]) -> list[Any]:
+    """The first case of every test, then the second of every one, and so on."""
+    rank: Counter[str] = Counter()
     ranked: list[tuple[int, Any]] = []
-    for own in cases.values():
-        places = {round(k * (len(own) - 1) / max(CASES - 1, 1)): None for k in range(CASES)}
-        ranked += [(rank, own[place]) for rank, place in enumerate(places)]
+    for item in items:
+        ranked.append((rank[_test_of(item.nodeid)], item))
+        rank[_test_of(item.nodeid)] += 1
     return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def _test_of(name: str) -> str:
+    return name.partition("[")[0]
 
 
 def _measure_file(items: Sequence[Any], caches: Sequence[Any], marks: bytearray, path: Path) -> None:
@@ -243,17 +261,19 @@ def _measure(
 ) -> None:
     shared = _Shared(marks)
     items[0].config.pluginmanager.register(shared)
-    test = ""
+    spent: Counter[str] = Counter()
     for place, item in enumerate(items):
-        if item.nodeid.partition("[")[0] != test:  # what an earlier test computed is computed again
-            test = item.nodeid.partition("[")[0]
-            for cache in caches:
-                cache.cache_clear()
+        test = _test_of(item.nodeid)
+        if spent[test] > CASES:
+            continue
+        for cache in caches:  # what an earlier test computed is computed again
+            cache.cache_clear()
         marks[:] = bytes(len(marks))
         shared.failed, began = False, time.process_time()
         following = items[place + 1] if place + 1 < len(items) else None
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         cpu = time.process_time() - began
+        spent[test] += cpu
         shared.add_fixtures(item)
         if not shared.failed:
             tell({"test": item.nodeid, "cpu": round(cpu, 4), "reached": _packed(marks)})
@@ -333,7 +353,7 @@ class Reach:
     def _ranked(self, tests: Iterable[str]) -> list[str]:
         ranked, seen = list[tuple[int, float, str]](), defaultdict[str, int](int)
         for test in sorted(tests, key=lambda test: (self.cpu[test], test)):
-            name = test.partition("[")[0]
+            name = _test_of(test)
             ranked.append((seen[name], self.cpu[test], test))
             seen[name] += 1
         return [test for _, _, test in sorted(ranked)]

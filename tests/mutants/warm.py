@@ -106,12 +106,13 @@ class Warm:
         self.kernels: list[Any] = []
         gc.unfreeze()
         for thing in gc.get_objects():
-            if isinstance(thing, FunctionType):
+            kind = type(thing)  # of weak references that are dead, isinstance raises an error
+            if kind is FunctionType:
                 self.functions[_key(thing.__code__)].append(thing)
-            elif isinstance(thing, functools._lru_cache_wrapper):
+            elif kind is functools._lru_cache_wrapper:
                 if (thing.__module__ or "").partition(".")[0] in ("isotone", "tests"):
                     self.caches.append(thing)
-            elif type(thing).__name__ == "Kernel" and type(thing).__module__ == "isotone.kernels":
+            elif kind.__name__ == "Kernel" and kind.__module__ == "isotone.kernels":
                 self.kernels.append(thing)
         gc.freeze()
 
