@@ -85,7 +85,7 @@ def main() -> None:
         text = path.read_text(encoding="utf-8")
         try:
             changed = mutate_code(text, get_operator(operator)(), occurrence)
-        except AttributeError:  # cosmic-ray cannot replace an exception of a module, as in "except tomllib.TOMLDecodeError"
+        except AttributeError:  # an exception of a module, as in "except tomllib.TOMLDecodeError"
             continue
         if changed is not None and changed != text:
             printed += 1
