@@ -169,7 +169,7 @@ def _watch_kernels(module: ModuleType, blocks: Blocks, source: Path) -> None:
 
     def watched(name: str) -> None:
         before = kernel.__dict__[name]
-        inner = before.fget if isinstance(before, property) else before
+        inner: Any = before.fget if isinstance(before, property) else before
 
         def after(self: Any, *args: Any, **kwargs: Any) -> Any:
             for block in below(self):
@@ -261,7 +261,7 @@ def _measure(
 ) -> None:
     shared = _Shared(marks)
     items[0].config.pluginmanager.register(shared)
-    spent: Counter[str] = Counter()
+    spent: dict[str, float] = defaultdict(float)
     for place, item in enumerate(items):
         test = _test_of(item.nodeid)
         if spent[test] > CASES:
