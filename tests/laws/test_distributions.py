@@ -1,6 +1,6 @@
 """What mechanisms for distributions promise holds for every path of the code that releases, between all neighbours.
 
-The mechanisms are found, not listed. Lines of four cells are walked through, bins by bins, for units of one and of two records,
+The mechanisms are found, not listed. Lines of four cells are walked through, bins by bins, for units of one and of three records,
 added or replaced, with a noisy number of records in each of the ranges that a public rule tells apart. Groups and statuses are
 walked as well. The same walks find what is lost when a condition of the proof is taken away (docs/theory/distribution.md).
 """
@@ -26,7 +26,7 @@ from tests.support.distribution_paths import paths, pure_loss, tiny, zcdp_loss
 from tests.support.mechanisms import mechanisms
 from tests.support.noise_scripts import enumerated
 
-SETTINGS = list(itertools.product(("add-remove", "replace"), (1, 2)))
+SETTINGS = list(itertools.product(("add-remove", "replace"), (1, 3)))
 BUDGETS = [{"epsilon": Fraction(1, 2)}, {"epsilon": 3}]
 CELLS = 4
 RANGES = (-(10**9), 10**9)
@@ -155,13 +155,17 @@ def grouped(mechanism: DistributionMechanism, loss: Any) -> float:
     return max(alone[x] + alone[y] for x, y in pairs if x[0] + y[0] <= k and x[1] + y[1] <= k)
 
 
+@pytest.mark.parametrize("contributions", [1, 3])
 @pytest.mark.parametrize("budget", [{"epsilon": 4}, {"rho": 3}], ids=["pure", "zcdp"])
-def test_outputs_drawn_in_full_have_the_ratio_that_paths_have(budget, monkeypatch) -> None:
+def test_outputs_drawn_in_full_have_the_ratio_that_paths_have(budget, contributions, monkeypatch) -> None:
     """All of a release at once, with its noise. The number of records has a third of the budget here, so that few are likely."""
+    spent = {
+        name: amount * contributions ** (1 if name == "epsilon" else 2) for name, amount in budget.items()
+    }
     monkeypatch.setattr(rounds, "_NUMBER", Fraction(1, 3))
     monkeypatch.setattr(rounds, "_THRESHOLD", 4)
     with tiny():
-        mechanism = made("add-remove", 1, cells=2, **budget)
+        mechanism = made("add-remove", contributions, cells=2, **spent)
 
         def law(line: list[int]) -> dict[tuple[int, ...], float]:
             def run() -> Any:
@@ -172,17 +176,17 @@ def test_outputs_drawn_in_full_have_the_ratio_that_paths_have(budget, monkeypatc
             assert found.total > 0.98
             return found.reached
 
-        one, other = law([1, 0]), law([1, 1])
+        one, other = law([1, 0]), law([1, contributions])
     likely = [out for out in one.keys() & other.keys() if min(one[out], other[out]) > 2e-4]
     ratios = {out: math.log(one[out] / other[out]) for out in likely}
     assert len(likely) > 20
     assert {out[1] for out in likely} == {1, 2}
     if "epsilon" in budget:
-        assert 2 < max(map(abs, ratios.values())) <= 4
+        assert 2 < max(map(abs, ratios.values())) / contributions <= 4
     else:
-        assert max(map(abs, ratios.values())) > 1
+        assert max(map(abs, ratios.values())) / contributions > 1
         for a, b in ((one, other), (other, one)):  # what was walked is a part of the divergence
-            assert sum(b[out] * (a[out] / b[out]) ** 2 for out in likely) <= math.exp(2 * 3)
+            assert sum(b[out] * (a[out] / b[out]) ** 2 for out in likely) <= math.exp(2 * spent["rho"])
 
 
 # the partition alone: deep lines, and the conditions of the proof

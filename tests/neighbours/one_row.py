@@ -15,6 +15,7 @@ import datetime
 import functools
 import logging
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -29,7 +30,10 @@ from typing import Any
 import numpy as np
 
 import isotone.reading.contributions
+import isotone.reading.frames
 import isotone.reading.sources
+import isotone.reading.text_files
+import isotone.reading.warehouses
 import isotone.release.kinds.series.description
 from isotone.errors import InputError, IsotoneError
 from isotone.reading.sources import SourceError
@@ -115,6 +119,8 @@ _NOTES = ["\r".join([name] * 9) for name in ("1", "a", "yes", "2020-01-02", "18.
     "\x00",
 ]
 """Texts of which each could be taken for lines of others."""
+_BYTES = ["\udcff", "\udce2\udc82", 'x"\udcff']
+"""What is no text, for files of bytes."""
 
 
 def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
@@ -130,9 +136,13 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
             else ("text" if role != "unit" else LISTED[rng.integers(len(LISTED))])
         )
         kinds[name] = case.type if name == focus else usual
-    rows = int(rng.integers(0, 13))
+    rows, times = (
+        int(rng.integers(0, 13)),
+        500 if rng.random() < 1 / 50 else 1,
+    )  # more than engines hold at once
     few = {name: 2 if role in ("answer", "label", "event") else 6 for name, role in entry.roles.items()}
-    data = {name: drawn_values(rng, kind, rows, few[name]) for name, kind in kinds.items()}
+    data = {name: drawn_values(rng, kind, rows, few[name]) * times for name, kind in kinds.items()}
+    rows *= times
     size = int(rng.integers(1, 5)) if entry.unit else 1
     odd = not form.typed and rng.random() < 0.6
     own = {
@@ -153,7 +163,8 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
         }
         rows = sum(others)
     if not entry.of_arrays and (case.form == "CSV" or rng.random() < 0.3):  # a column that nobody asks for
-        data["note"], own["note"] = ["n"] * rows, [_NOTES[rng.integers(len(_NOTES))] for _ in range(size)]
+        notes = [*_NOTES, *_BYTES] if case.form in ("CSV", "JSON lines") else _NOTES
+        data["note"], own["note"] = ["n"] * rows, [notes[rng.integers(len(notes))] for _ in range(size)]
         kinds["note"], names = "text", [*names, "note"]
     places = np.sort(rng.choice(rows + size, size, replace=False))
     both: dict[str, list[Any]] = {}
@@ -288,6 +299,50 @@ def _setting(charged: bool) -> Generator[None]:
         charging.clear()
 
 
+@contextlib.contextmanager
+def _batches(rng: np.random.Generator, table: Table) -> Generator[None]:
+    """A few rows come in batches, and their files in blocks, of some size: of one row too."""
+    frames: Any = isotone.reading.frames
+    files: Any = isotone.reading.text_files
+    kept = frames.ROWS, files._BLOCK
+    few = max(len(column.values) for column in table.values()) < 99
+    if rng.random() < 1 / 2 and few:
+        frames.ROWS, files._BLOCK = int(rng.integers(1, 5)), int(rng.integers(1, 65))
+    try:
+        yield
+    finally:
+        frames.ROWS, files._BLOCK = kept
+
+
+_TABLE, _ANY = re.compile(r"\brows[0-9]+\b"), "<any table>"
+_statements: dict[Any, str] = {}
+
+
+@contextlib.contextmanager
+def _compiled_once(entry: Entry, rng: np.random.Generator) -> Generator[None]:
+    """The statement of a database for one entry and one list of types is made once, as it takes longer than all else, and now and then compared."""
+    warehouses: Any = isotone.reading.warehouses
+    kept = warehouses._compiled
+
+    def compiled(native: Any, backend: Any) -> Any:
+        query = warehouses._source_of(warehouses.nw.from_native(native)).query
+        (table,) = set(_TABLE.findall(query))
+        schema = [(name, str(kind)) for name, kind in native.schema().items()]
+        key = backend.name, entry.name, query.replace(table, _ANY), *schema
+        if key in _statements and rng.random() > 1 / 20:
+            return native, _statements[key].replace(_ANY, table)
+        expression, statement = kept(native, backend)
+        plain = statement.replace(table, _ANY)
+        assert _statements.setdefault(key, plain) == plain
+        return expression, statement
+
+    warehouses._compiled = compiled
+    try:
+        yield
+    finally:
+        warehouses._compiled = kept
+
+
 @functools.cache
 def _engine() -> Any:
     import duckdb
@@ -309,9 +364,10 @@ def difference(case: Case, charged: bool | None = None) -> str:
     with _setting(charged), tempfile.TemporaryDirectory() as folder:
         # columns of a typed form have one type in all three; those of others may have any that keeps their values
         rngs = [np.random.default_rng([case.seed, 0 if form.typed else turn]) for turn in range(3)]
-        found = [
-            _looked(entry, form, table, own, Path(folder)) for table, own in zip(tables, rngs, strict=True)
-        ]
+        found: list[tuple[Records | None, Seen]] = []
+        for table, own in zip(tables, rngs, strict=True):
+            with _batches(rng, table), _compiled_once(entry, rng):
+                found.append(_looked(entry, form, table, own, Path(folder)))
     (data, seen), (own, seen_own), (both, seen_both) = found
     problem = _problem(entry, data, own, both, seen, seen_own, seen_both)
     if not problem:

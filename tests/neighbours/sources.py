@@ -258,7 +258,7 @@ def _csv(columns: Columns, rng: np.random.Generator, folder: Path) -> Path:
     rows = zip(
         *([_written(_plain(value)) for value in column.values] for column in columns.values()), strict=True
     )
-    with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
+    with (folder / "data.csv").open("w", newline="", encoding="utf-8", errors="surrogateescape") as file:
         writer = csv.writer(file, lineterminator=end, quoting=quoting)
         writer.writerow(columns)
         writer.writerows(rows)
@@ -271,13 +271,24 @@ def _json_value(value: Any, _: str = "") -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
+_JUNK = ["", '{"person": 1', "[1]", "null", "nonsense", '"', "\udcff", '{"a": 1}}', "]"]
+
+
 def _json_lines(columns: Columns, rng: np.random.Generator, folder: Path) -> Path:
     ascii_only = bool(rng.random() < 0.5)
     rows = zip(
         *([_json_value(_plain(value)) for value in column.values] for column in columns.values()), strict=True
     )
-    lines = [json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=ascii_only) for row in rows]
-    (folder / "data.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
+    lines: list[str] = []
+    for row in rows:
+        record = dict(zip(columns, row, strict=True))
+        lines.append(json.dumps(record, ensure_ascii=ascii_only))
+        if (
+            record.get("note", "n") != "n"
+        ):  # of the one unit, beside whose rows there may be lines that are no record
+            lines += [_JUNK[place] for place in rng.integers(len(_JUNK), size=int(rng.integers(3)))]
+    text = "".join(line + "\n" for line in lines)
+    (folder / "data.jsonl").write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
     return folder / "data.jsonl"
 
 
@@ -326,7 +337,7 @@ def _in_sqlite(value: Any, kind: str) -> Any:
 def _sqlite(columns: Columns, rng: np.random.Generator, folder: Path) -> Any:
     import ibis
 
-    file, name = folder / "data.sqlite", f"t{next(_names)}"
+    file, name = folder / "data.sqlite", f"rows{next(_names)}"
     rows = zip(
         *([_in_sqlite(_plain(value), column.type) for value in column.values] for column in columns.values()),
         strict=True,

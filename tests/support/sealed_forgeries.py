@@ -195,6 +195,10 @@ FORGERIES = [
     ("a curve upside down", "bare", lambda m, c: c.update(value=[0.9, *([0.5] * (len(c["value"]) - 2)), 0.1]), "error"),
     ("a curve said to fall", "curve", put("increasing", to=False), "error"),
     ("a value outside its range", "bare", column("value", lambda y: y + 2), "error"),
+    ("another sum of a curve without a band", "bare", lambda m, c: m["sums"]["ones"].__setitem__(0, m["sums"]["ones"][0] + 10**8), "error"),
+    ("another sum of a curve", "curve", lambda m, c: m["sums"]["zeros"].__setitem__(0, m["sums"]["zeros"][0] + 10**8), "error"),
+    ("bins of sums that begin one point later", "curve", put("sums", "starts", to=lambda at: [*at[:-1], at[-1] + 1]), "error"),
+    ("consistent, and said to be no whole numbers", "consistent", put("derived", "integers", to=lambda whole: not whole), "error"),
     ("x outside its bounds", "curve", column("x", lambda x: x + 100), "error"),
     ("x not ascending", "curve", lambda m, c: c.update(x=c["x"][::-1]) if len(c["x"]) > 1 else None, "error"),
 ]  # fmt: skip

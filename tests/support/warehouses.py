@@ -27,7 +27,7 @@ def in_sqlite(folder: Path, columns: Mapping[str, str], rows: Sequence[Sequence[
 
 def in_postgres(columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Any:
     """A new table with columns of these types in the server of this test process, through ibis."""
-    name = f"t{next(_numbers)}"
+    name = f"rows{next(_numbers)}"
     backend = postgres()
     with backend.begin() as cursor:
         declared = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())

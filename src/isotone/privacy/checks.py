@@ -32,6 +32,7 @@ __all__ = [
     "epsilon_or_rho",
     "exact",
     "frozen",
+    "is_plain",
     "one_of",
     "plain_text",
     "positive",
@@ -78,7 +79,7 @@ def shown(value: Any) -> str:
     >>> shown((Fraction(9, 2), "x"))
     "(4.5, 'x')"
     """
-    if not _is_plain(value):
+    if not is_plain(value):
         return f"a {type(value).__name__}"
     try:
         text = _FRACTION.sub(lambda found: decimal(Fraction(int(found[1]), int(found[2]))), repr(value))
@@ -87,11 +88,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether a value is one number, text, date or path, a name of code, an object of isotone, or a collection of such."""
     if isinstance(value, (dict, list, tuple, set, frozenset)):
         within = (*value, *value.values()) if isinstance(value, dict) else value
-        return all(map(_is_plain, within))
+        return all(map(is_plain, within))
     own = type(value).__module__.partition(".")[0] == "isotone"
     return own or value is None or value is ... or isinstance(value, _PLAIN)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
 from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributions
-from isotone.reading.questions import Answers, is_one_of
+from isotone.reading.questions import Codes, is_one_of
 from isotone.reading.sources import Frame, collect, open_source
 
 __all__ = [
@@ -67,7 +67,7 @@ class PointSource(RowsOfUnits):
     contributions: int = 1
     marks: tuple[float, ...] = ()
     labels: bool = False
-    words: Answers | None = None
+    words: Codes | None = None
     """Which words of y mean the ends of its range. Without them y is a number."""
 
     def __post_init__(self) -> None:

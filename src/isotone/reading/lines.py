@@ -20,7 +20,7 @@ from isotone.privacy.checks import shown
 from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
 from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.grids import nearest_mark, read_either
-from isotone.reading.questions import Answers
+from isotone.reading.questions import Codes
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.values import LARGEST
 
@@ -186,7 +186,7 @@ class LineSource(RowsOfUnits):
     contributions: int = 1
     event: str | None = None
     """The column that says whether the number is the time of an event, or the time up to which there was none."""
-    words: Answers | None = None
+    words: Codes | None = None
     """Which words mean an event, and which none. Without them it is 1 or 0."""
 
     def __post_init__(self) -> None:
@@ -237,7 +237,7 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     return counts
 
 
-_EVENTS = Answers(("1", "true"), ("0", "false"))
+_EVENTS = Codes(("1", "true"), ("0", "false"))
 
 
 def _place(number: str, _: Any, line: CellLine, beyond: bool) -> nw.Expr:

@@ -76,9 +76,7 @@ class Answers:
         # Booleans need no words: true is a yes and false a no, unless the words say otherwise.
         object.__setattr__(self, "yes", yes if {"true"} & {*yes, *no} else (*yes, "true"))
         object.__setattr__(self, "no", no if {"false"} & {*yes, *no} else (*no, "false"))
-        both = set(self.yes) & set(self.no)
-        if both:
-            raise InputError(f"{sorted(both)[0]!r} cannot mean both yes and no.")
+        _require_apart(self.yes, self.no)
 
     def read(self, column: str, dtype: Any) -> nw.Expr:
         """The answer in ``column`` as a boolean, never null.
@@ -106,6 +104,21 @@ class Codes(Answers):
 
     def __post_init__(self) -> None:
         """The words are as :class:`~isotone.reading.questions.Question` keeps them."""
+
+    @classmethod
+    def listed(cls, yes: Sequence[str], no: Sequence[str] | None = None) -> Codes:
+        """The words of two values, and none besides. True is the word true or the number 1, where that is listed."""
+        codes = cls(
+            _with_boolean(yes, "1", "true"), _with_boolean(Answers.no if no is None else no, "0", "false")
+        )
+        _require_apart(codes.yes, codes.no)
+        return codes
+
+
+def _require_apart(yes: Sequence[str], no: Sequence[str]) -> None:
+    both = set(yes) & set(no)
+    if both:
+        raise InputError(f"{sorted(both)[0]!r} cannot mean both yes and no.")
 
 
 def read_answer(column: str, dtype: Any, answers: Answers) -> nw.Expr:

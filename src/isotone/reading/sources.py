@@ -314,6 +314,19 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
         raise InputError(
             "This relation of DuckDB stands on a pandas frame, whose types DuckDB takes from some of its values. Pass the frame itself."
         )
+    text = next(
+        (
+            form
+            for form in ("CSV", "JSON")
+            if f"READ_{form}" in plan.upper().replace("READ_NDJSON", "READ_JSON")
+        ),
+        None,
+    )
+    if text is not None:
+        raise InputError(
+            f"This relation of DuckDB stands on a {text} file, whose types DuckDB takes from some of its lines. Pass the path itself, or make a "
+            "table of it first."
+        )
     floats = [name for name in column_names(roles) if types.get(name, ("", ""))[0] == "float"]
     if floats and "PARQUET" in plan.upper():
         raise InputError(
@@ -338,7 +351,30 @@ def _open_spark(frame: Frame, roles: Roles) -> Frame:
         for column in native.schema
     }
     require_kinds(roles, kinds, "The table")
-    return frame
+    columns = [_spark_column(f"`{name.replace('`', '``')}`", written) for name, (_, written) in kinds.items()]
+    return nw.from_native(native.selectExpr(*columns))
+
+
+_MOMENT, _ZONED = "TIMESTAMP_NTZ '1970-01-01 00:00:00'", "TIMESTAMP '1970-01-01 00:00:00Z'"
+
+
+def _spark_column(column: str, kind: str) -> str:
+    """A column of Spark, with dates and moments as texts, in no session's time zone and null outside the calendar, as everywhere."""
+    first, last = (
+        f"TIMESTAMP_NTZ '{moment}'" for moment in ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
+    )
+    match kind:
+        case "date":
+            value, first, last, zone = column, "DATE '0001-01-01'", "DATE '9999-12-31'", "''"
+        case "timestamp_ntz":
+            value, zone = column, "''"
+        case "timestamp":
+            value, zone = f"{_MOMENT} + ({column} - {_ZONED})", "'+00:00'"
+        case _:
+            return column
+    return (
+        f"CASE WHEN {value} BETWEEN {first} AND {last} THEN CAST({value} AS STRING) || {zone} END AS {column}"
+    )
 
 
 def blank(frame: Frame) -> Frame:
@@ -492,9 +528,11 @@ def _read_json_lines(connection: Any, data: DataFile, files: list[str], roles: R
     names = column_names(roles)
     pointers = ["/" + name.replace("~", "~0").replace("/", "~1") for name in names]
     paths = "[" + ", ".join("'" + pointer.replace("'", "''") + "'" for pointer in pointers) + "]"
-    objects = lines.project("trim(line, ' \t\r\n,[]') AS line").filter(
-        "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
+    # What is no JSON is null before anything is asked of it: the engine puts its filters in an order of its own.
+    valid = lines.project("trim(line, ' \t\r\n,[]') AS line").project(
+        "CASE WHEN json_valid(line) THEN line END AS line"
     )
+    objects = valid.filter("json_type(line) = 'OBJECT'")
     values = objects.project(f"json_extract_string(line, {paths}) AS value, json_type(line, {paths}) AS kind")
     return values.project(
         ", ".join(

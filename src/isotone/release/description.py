@@ -38,6 +38,7 @@ from isotone.privacy.checks import (
     did_you_mean,
     exact,
     frozen,
+    is_plain,
     plain_text,
     positive,
     shown,
@@ -234,7 +235,7 @@ def described(cls: type[T]) -> type[T]:
         try:
             build(self, *args, **given)
         except ValidationError as error:
-            problem = _explained(result, error)
+            problem = _explained(result, error, {**dict(zip(names, args, strict=False)), **given})
         else:
             return
         raise problem
@@ -275,11 +276,15 @@ def given_name(kind: type[Any], name: str) -> str:
     return fields_of(kind)[name].alias or name
 
 
-def _explained(kind: type[Any], error: ValidationError) -> InputError:
+def _explained(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> InputError:
     """What is wrong with a parameter, in a sentence without data."""
     problems = error.errors(include_url=False)
     problem = problems[0]
     name, what = str(problem["loc"][0]) if problem["loc"] else kind.__name__, problem["type"]
+    if len(problem["loc"]) > 1 and not is_plain(given.get(name)):  # an entry of an array could be anybody's
+        return InputError(
+            f"{name} has entries that it cannot have, and a {type(given[name]).__name__} may hold data, so they are not shown. Write a plain list."
+        )
     for one in problems:  # of several types that were tried, the last one with a reason
         raised = one.get("ctx", {}).get("error")
         if one["loc"][:1] == problem["loc"][:1] and isinstance(raised, InputError):

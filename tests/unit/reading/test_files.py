@@ -283,3 +283,30 @@ def test_what_is_not_a_number_is_missing_whatever_statistics_a_file_has(tmp_path
         opened = open_source(source, {"number": ["a"]})
         read = read_columns(opened, {"v": ColumnRule(as_real, "a")}).collect().to_native()
         assert read["v"].to_pylist()[:4] == [2.0, 2.0, None, None]
+
+
+def test_a_relation_on_a_file_of_text_is_refused(tmp_path):
+    """Its types come from some of its lines, so that one value changes what others are."""
+    (tmp_path / "d.csv").write_text("u,a\n01,1\n1,1\n")
+    (tmp_path / "d.jsonl").write_text('{"u": "01", "a": 1}\n')
+    connection = duckdb.connect()
+    connection.execute(f"CREATE VIEW v AS FROM '{tmp_path / 'd.csv'}'")
+    for relation in (
+        connection.read_csv(str(tmp_path / "d.csv")),
+        connection.table("v"),
+        connection.read_json(str(tmp_path / "d.jsonl")),
+        connection.sql(f"SELECT * FROM read_json_auto('{tmp_path / 'd.jsonl'}')"),
+        connection.sql("SELECT * FROM v JOIN (SELECT 1 AS one) ON true WHERE a = one"),
+    ):
+        with pytest.raises(InputError, match="Pass the path itself"):
+            counted(relation, "u")
+    connection.execute("CREATE TABLE t AS FROM v")
+    assert counted(connection.table("t"), "u") == (2, 2)
+
+
+def test_a_line_that_is_no_json_is_never_asked_for_a_value(tmp_path):
+    """Whatever is filtered above: the engine puts its filters in an order of its own."""
+    lines = [json.dumps({"u": str(i), "a": 1}) if i % 7 else '{"u": 1' for i in range(7_000)]
+    (tmp_path / "d.jsonl").write_text("\n".join(lines))
+    frame: Any = open_source(tmp_path / "d.jsonl", {"unit": ["u"]}).to_native()
+    assert frame.filter("u IS NOT NULL AND u <> '1'").aggregate("count(*)").fetchall() == [(5_999,)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.support.derived import DATA, SIZE, P, made, refused
 from tests.support.forgeries import forged
@@ -100,6 +101,24 @@ def test_forged_derivations_that_were_sealed_anew_are_caught(shelf, tmp_path, wh
     (copy / "report.html").unlink()
     verdict = verify(forged(copy, change))
     assert not verdict.holds, what
+
+
+def test_other_weights_than_those_of_the_values_are_caught(tmp_path):
+    """Of forty releases with much noise one at least has other values by other weights, but for a chance below 1e-9."""
+    ledger = iso.Ledger(tmp_path / "ledger", epsilon=99)
+    data = pa.table({"id": range(8), "hyp": [1] * 8, "twice": [1] * 8, "meds": [1] * 8})
+    found: dict[str, Any] = {}
+    for _ in range(40):
+        release = iso.Counts(P, unit="id").release(data, epsilon="0.1", ledger=ledger)
+        found = {weights: release.consistent(weights=weights) for weights in ("variance", "covariance")}
+        if found["variance"].columns["value"] != found["covariance"].columns["value"]:
+            break
+    for weights, other in (("variance", "covariance"), ("covariance", "variance")):
+        found[weights].save(tmp_path / weights)
+        assert verify(tmp_path / weights).holds
+        assert not verify(
+            forged(tmp_path / weights, lambda m, c, w=other: m["derived"].update(weights=w))
+        ).holds
 
 
 def test_a_public_number_of_records_takes_noise_off(shelf):

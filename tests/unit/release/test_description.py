@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -67,6 +68,18 @@ def test_a_description_with_data_in_it_is_refused_without_a_word_of_the_data(fra
         assert str(SECRET) not in str(caught.value)
         assert caught.value.__cause__ is None
         assert str(SECRET) not in str(caught.value.__context__ or "")
+
+
+@pytest.mark.parametrize("column", [[SECRET, 1.5, 2.5], [SECRET], [1, "Ann Miller"], [f"{SECRET}"] * 3])
+@pytest.mark.parametrize("library", [np.array, pd.Series, pa.array], ids=["numpy", "pandas", "Arrow"])
+def test_no_entry_of_a_column_given_for_bounds_is_shown(library: Any, column: list[Any]) -> None:
+    """Parameters that are lists may be given as arrays. One that is no list of them could be a column of the data."""
+    held = library(column) if library is not pa.array else pa.array(list(map(str, column)))
+    for entry in ("bounds", "y_range"):
+        given: dict[str, Any] = {"y": "b", "bounds": (0, 1), "y_range": (0, 1), entry: held}
+        with pytest.raises(InputError) as caught:
+            iso.Curve("a", **given)
+        assert not any(str(value) in str(caught.value) for value in column)
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -44,6 +44,15 @@ def test_declared_words_count_as_the_numbers_would():
     assert counted(WORDS) == []
 
 
+def test_no_word_counts_that_is_not_listed():
+    """Nor does a boolean, unless it or its number is listed."""
+    words = ["true", True, "FALSE", "1", 1] * 10 + ["ja"] * 50
+    assert counted(words, yes=["ja"], no=["nein"]) == [(1, 50)]
+    assert counted([False] * 40 + [True] * 60, yes=["ja"], no=["nein"]) == []
+    assert counted([False] * 40 + [True] * 60, yes=["1"], no=["0"]) == [(0, 40), (1, 60)]
+    assert counted([False] * 40 + [True] * 60, yes=["true"], no=["false"]) == [(0, 40), (1, 60)]
+
+
 def test_a_plan_says_how_y_is_read(tmp_path):
     for curve, told in (
         (
@@ -52,7 +61,7 @@ def test_a_plan_says_how_y_is_read(tmp_path):
         ),
         (
             'yes = ["Ja"]\nno = ["Nein"]',
-            "ill counts 1 where it says ja, true, and 0 where it says nein, false",
+            "ill counts 1 where it says ja, and 0 where it says nein; rows with anything else are left out",
         ),
     ):
         (tmp_path / "s.toml").write_text(SPEC.format(data="", curve=curve))

@@ -28,8 +28,7 @@ from isotone.privacy.calibration import largest_rho
 from isotone.privacy.checks import confidence_level, exact, one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
-from isotone.reading.questions import Answers as AnswerWords
-from isotone.reading.questions import plain_words
+from isotone.reading.questions import Codes, plain_words
 from isotone.reading.values import real_of
 from isotone.release.description import (
     ColumnName,
@@ -391,11 +390,11 @@ class Curve(Description):
         return cast("Any", self.y_values or self.y_range)
 
     @property
-    def answer_words(self) -> AnswerWords | None:
+    def answer_words(self) -> Codes | None:
         """The words of y, if it is read as words."""
         if self.yes is None:
             return None
-        return AnswerWords(self.yes) if self.no is None else AnswerWords(self.yes, self.no)
+        return Codes.listed(self.yes, self.no)
 
     @property
     def reading_of_y(self) -> str:

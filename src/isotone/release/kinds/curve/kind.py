@@ -349,16 +349,17 @@ def curve_faults(columns: Columns, manifest: Mapping[str, Any], problem: ChainPr
     steps = np.diff(value) if manifest["increasing"] else -np.diff(value)
     if np.any(steps < -edge):
         faults.append("the curve is not monotone in the direction stated")
-    if kind and not faults:
-        faults += _band_faults(columns, manifest, problem, kind)
+    if not faults and manifest.get("sums") is not None:
+        measured = measured_from(manifest, problem)
+        faults += _band_faults(columns, manifest, measured, problem, kind) if kind else []
+        faults += [] if faults else _value_faults(columns, manifest, measured, problem)
     return faults
 
 
 def _band_faults(
-    columns: Columns, manifest: Mapping[str, Any], problem: ChainProblem, kind: str
+    columns: Columns, manifest: Mapping[str, Any], measured: MeasuredSums, problem: ChainProblem, kind: str
 ) -> list[str]:
     """Faults in the band, which follows from the published sums."""
-    measured = measured_from(manifest, problem)
     band = measured.band(manifest["description"]["confidence"], kind)
     x = np.array(columns["x"], dtype=float)
     missing = set(band.corners.tolist()) - set(problem.grid.snap(x).tolist())
@@ -369,7 +370,7 @@ def _band_faults(
     for name, share in band.at(problem.grid.snap(x))._asdict().items():
         if not agrees(columns[name], bottom + (top - bottom) * share, "point of a curve", size=size):
             return [f"{name} is not what the published sums give"]
-    return _value_faults(columns, manifest, measured, problem)
+    return []
 
 
 def _value_faults(

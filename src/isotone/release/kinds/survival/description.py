@@ -15,7 +15,7 @@ from isotone.distribution.survival import SurvivalFigures
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.lines import USUAL_CELLS, CellLine, LineSource
-from isotone.reading.questions import Answers, plain_words
+from isotone.reading.questions import Codes, plain_words
 from isotone.release.description import Amount, ColumnName, FrozenMapping, Section, Size, described
 from isotone.release.kinds.distribution.description import By, DistributionManifest, LineDescription
 from isotone.release.manifest import Manifest
@@ -81,7 +81,7 @@ class Survival(LineDescription):
     horizon: Amount
     """The public end of the curve. Times beyond it count as censored there. Not chosen by the data."""
     yes: Words = None
-    """The words of the event's column that mean an event, such as ["died"], in any case. Without it the column is read as 1 or 0."""
+    """The words of the event's column that mean an event, such as ["died"], in any case; rows with words that are not listed are left out. Without it the column is read as 1 or 0."""
     no: Words = None
     """With `yes`: the words that mean none, by default 0, false, f, no and n."""
     cells: Annotated[Size, Field(ge=2, le=MOST_CELLS)] | None = None
@@ -110,11 +110,11 @@ class Survival(LineDescription):
         self.mechanism(Guarantee.pure(1))  # as many cells in all groups as can be held
 
     @property
-    def answer_words(self) -> Answers | None:
+    def answer_words(self) -> Codes | None:
         """The words of the event, if it is read as words."""
         if self.yes is None:
             return None
-        return Answers(self.yes) if self.no is None else Answers(self.yes, self.no)
+        return Codes.listed(self.yes, self.no)
 
     @property
     def line(self) -> CellLine:
