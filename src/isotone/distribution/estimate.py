@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from isotone.order.isotonic import pool_adjacent_violators
 
 __all__ = ["bin_counts", "running_totals", "shares_below"]
 
-LARGE = 30_000
-"""From so many records times ε on least squares is as good as the posterior, and quicker."""
+MANY = 2_000
+"""Of more bins the posterior takes too long: there it is least squares."""
 PRIORS = ((0.06, 0.004, 0.004), (0.06, 0.03, 0.02), (0.2, 0.02, 0.02), (0.2, 0.1, 0.05), (0.5, 0.25, 0.1))
 """How far log densities move from bin to bin, how often they jump anywhere, and how often bins become empty."""
 EMPTY, STAY = 0.3, 0.95
 """How likely the first bin is empty, and how often an empty bin follows on one."""
-PATHS, STEP, STEPS = 300, 0.1, 260
+PATHS, STEP, STEPS = 200, 0.1, 260
+_LEAST = 1e-9
+"""States are left out that are so much less likely than the likeliest of their bin, given its noisy count."""
 
 
 def running_totals(counts: Floats | Ints, bins: int, tree: SumTree | None) -> Floats:
@@ -36,9 +39,9 @@ def running_totals(counts: Floats | Ints, bins: int, tree: SumTree | None) -> Fl
 
 def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
     """How many records each bin is estimated to have, by status, none of them below 0."""
-    rule, bins = mechanism.rule(line.number), line.bins
-    tree, noise = mechanism.tree(bins), mechanism.counts_noise(rule, bins)
-    if rule.size >= LARGE or bins == 1:
+    bins = line.bins
+    tree, noise = mechanism.tree(bins), mechanism.counts_noise(mechanism.rule(line.number), bins)
+    if bins > MANY:
         totals = running_totals(line.counts, bins, tree)
         risen = [pool_adjacent_violators(np.maximum(row, 0.0), np.ones(bins)) for row in totals]
         return np.diff(np.array(risen), axis=1, prepend=0.0)
@@ -111,30 +114,57 @@ class _Chain:
         moves[0, 0] += STAY
         return anywhere, moves
 
-    def forward(self, prior: tuple[float, float, float]) -> tuple[float, Floats, Floats]:
-        """The log evidence, the law of each state given the bins up to it, and the moves."""
-        message, moves = self.moves(prior)
-        found, evidence = np.empty_like(self.means), 0.0
-        for b, likelihood in enumerate(self.likelihood):
-            message = message * likelihood
-            total = max(float(message.sum()), 1e-300)
-            evidence += math.log(total)
-            found[b] = message / total
-            message = found[b] @ moves
-        return evidence, found, moves
+    @cached_property
+    def likely(self) -> list[slice]:
+        """The states of each bin that are not beyond all chance."""
+        likely = self.likelihood > _LEAST
+        first = likely.argmax(axis=1).tolist()
+        last = (likely.shape[1] - likely[:, ::-1].argmax(axis=1)).tolist()
+        return list(map(slice, first, last))
 
-    def backward(self, law: Floats, moves: Floats, size: int, stream: np.random.Generator) -> Floats:
-        """So many paths, drawn from the last bin to the first: their means by bin and path."""
-        places, states = np.empty((len(law), size), np.int64), law.shape[1]
-        to, drawn = np.ascontiguousarray(moves.T), np.asarray(stream.random((len(law), size)))
-        after, which = None, np.zeros(size, np.int64)
-        for b in range(len(law) - 1, -1, -1):
-            # a row for each state that some path goes to, and all rows one after the other
-            weight = np.cumsum(law[[b]] if after is None else law[b] * to[after], axis=1)
-            weight = weight / weight[:, -1:] + np.arange(len(weight))[:, None]
-            found = np.searchsorted(weight.ravel(), which + drawn[b], side="right") - which * states
-            places[b] = np.minimum(found, states - 1)
-            after, which = np.unique(places[b], return_inverse=True)
+    def paths(self, stream: np.random.Generator) -> Floats:
+        """Expected numbers of records by bin and path, drawn under all priors by their evidence."""
+        first, moves = (np.array(each) for each in zip(*map(self.moves, PRIORS), strict=True))
+        laws, evidence = self._forward(first, moves)
+        weight = np.exp(evidence - evidence.max())
+        prior = np.searchsorted(np.cumsum(weight / weight.sum()), (np.arange(PATHS) + 0.5) / PATHS)
+        return self._backward(laws, moves, np.minimum(prior, len(PRIORS) - 1), stream)
+
+    def _forward(self, first: Floats, moves: Floats) -> tuple[list[Floats], Floats]:
+        """For each bin and prior the law of its likely states given the bins up to it; and by prior the log evidence."""
+        message, before = first[:, None], None
+        laws, evidence = list[Floats](), np.zeros(len(first))
+        for likelihood, here in zip(self.likelihood, self.likely, strict=True):
+            message = message[..., here] if before is None else message @ moves[:, before, here]
+            message = message * likelihood[here]
+            total = np.maximum(message.sum(axis=2, keepdims=True), 1e-300)
+            evidence += np.log(total[:, 0, 0])
+            message, before = message / total, here
+            laws.append(message[:, 0])
+        return laws, evidence
+
+    def _backward(
+        self, laws: list[Floats], moves: Floats, prior: Ints, stream: np.random.Generator
+    ) -> Floats:
+        """A path for each given prior, drawn from the last bin to the first."""
+        priors, states, _ = moves.shape
+        to = np.ascontiguousarray(moves.transpose(0, 2, 1)).reshape(priors * states, states)
+        places = np.empty((len(laws), prior.size), np.int64)
+        drawn = np.asarray(stream.random(places.shape))
+        rank, after = np.empty(to.shape[0], np.int64), None
+        which = prior
+        for b in range(len(laws) - 1, -1, -1):
+            # a row for each state, under its prior, that some path goes to, and all rows one after the other
+            law, here = laws[b], self.likely[b]
+            weight = np.cumsum(law if after is None else law[after // states] * to[after, here], axis=1)
+            weight = weight / np.maximum(weight[:, -1:], 1e-300) + np.arange(len(weight))[:, None]
+            size = weight.shape[1]
+            found = np.searchsorted(weight.ravel(), which + drawn[b], side="right") - which * size
+            places[b] = here.start + np.minimum(found, size - 1)
+            state = prior * states + places[b]
+            after = np.flatnonzero(np.bincount(state, minlength=rank.size))
+            rank[after] = np.arange(after.size)
+            which = rank[state]
         return np.take_along_axis(self.means, places, axis=1)
 
 
@@ -147,19 +177,7 @@ def _posterior(
 ) -> Floats:
     """The mean number of records of each bin, given noisy bins and sums: paths of the chain, moved towards the sums."""
     bins = widths.size
-    chain = _Chain.of(seen[:bins], widths, noise)
-    found = [chain.forward(prior) for prior in PRIORS]
-    weight = np.exp(
-        np.array([evidence for evidence, _, _ in found]) - max(evidence for evidence, _, _ in found)
-    )
-    upto = np.rint(np.cumsum(weight / weight.sum()) * PATHS).astype(int)
-    sizes = np.diff(upto, prepend=0)
-    drawn = [
-        chain.backward(law, moves, int(size), stream)
-        for (_, law, moves), size in zip(found, sizes, strict=True)
-        if size
-    ]
-    means = np.concatenate(drawn, axis=1)
+    means = _Chain.of(seen[:bins], widths, noise).paths(stream)
     gain = means / (means + noise.variance)
     spread = np.sqrt(means * (1 - gain)) * stream.standard_normal(means.shape)
     counts = np.maximum(means + gain * (seen[:bins, None] - means) + spread, 0.0)
