@@ -24,6 +24,7 @@ from _curve_comparisons import MEASURES, OUTPUTS, comparisons, losses, summary
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.circuits import SeededCurveDraws
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import Squared
@@ -179,6 +180,11 @@ def tasks(quick: bool) -> list[Task]:
     ]
 
 
+def _model(epsilon: float, labels: bool) -> PrivateIsotonicRegression:
+    y = {"y_values": (0, 1)} if labels else {"y_range": (0, 1)}
+    return PrivateIsotonicRegression(epsilon, **y, output="records")  # pyright: ignore[reportArgumentType]
+
+
 def plans(rows: list[Row]) -> list[Row]:
     """What a plan says about the held-out cells of a number of records, an epsilon and a kind of ``y``, and how it turned out."""
     groups: dict[tuple[int, float, bool], list[float]] = {}
@@ -188,7 +194,7 @@ def plans(rows: list[Row]) -> list[Row]:
             groups.setdefault(key, []).append(row["squared"])
     table: list[Row] = []
     for (n, epsilon, labels), found in groups.items():
-        planned = plan(epsilon, n, labels=labels, methods="auto", output="records").rows[0]
+        planned = plan(_model(epsilon, labels), n, labels=labels, methods="auto").rows[0]
         inside = [planned.low <= each <= planned.high for each in found]
         table.append(
             {

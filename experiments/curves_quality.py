@@ -33,6 +33,7 @@ from _curve_goals import (
     points_of,
 )
 from common import DATA, read_table, save_figure, write_table
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.curve import CURVES, DESIGNS, CurveMechanism, Reference, least_risk, risk
 from isotone.curves.cuts import TREE_POINTS
 from isotone.curves.losses import parse_loss
@@ -202,6 +203,11 @@ def rows_of(task: Task, budgets: tuple[str, ...]) -> list[Row]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def _model(epsilon: Any, loss: str, labels: bool) -> PrivateIsotonicRegression:
+    y = {"y_values": (0, 1)} if labels else {"y_range": (0, 1)}
+    return PrivateIsotonicRegression(epsilon, **y, loss=loss, output="records")  # pyright: ignore[reportArgumentType]
+
+
 def plans(rows: list[Row], quick: bool) -> list[Row]:
     """What the plan predicts for ``auto``, and what was measured."""
     table: list[Row] = []
@@ -214,7 +220,7 @@ def plans(rows: list[Row], quick: bool) -> list[Row]:
     ):
         if epsilon != 1.0 or (quick and (loss, y) != ("squared", "labels")):
             continue
-        predicted = plan(1, n, loss=loss, labels=y == "labels", methods=["auto"], output="records").rows[0]
+        predicted = plan(_model(1, loss, y == "labels"), n, labels=y == "labels", methods=["auto"]).rows[0]
         measured = geometric(row["excess"] for row in group)
         table.append(
             {
@@ -245,7 +251,7 @@ def calibration(quick: bool, out: Path) -> None:
         optimum = least_risk(fine, parse_loss(loss))
         expected: dict[str, float] = {}
         if not quick or budget == "1":
-            planned = plan(Fraction(budget), x.size, loss=loss, labels=True, methods=guided, output="records")
+            planned = plan(_model(budget, loss, True), x.size, methods=guided)
             expected = {row.name: row.excess for row in planned.rows}
         for method in METHODS:
             grid = Grid(*UNIT, points_of(method))

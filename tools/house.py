@@ -19,7 +19,7 @@ def import_lines(tree: ast.Module) -> int:
     spans = set[int]()
     for node in ast.walk(tree):
         listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        if isinstance(node, ast.Import | ast.ImportFrom) or listed:
+        if isinstance(node, (ast.Import, ast.ImportFrom)) or (listed and isinstance(node, ast.Assign)):
             spans |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return len(spans)
 
@@ -30,28 +30,60 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return sum(one.arg not in ("self", "cls") for one in given)
 
 
-def fields(node: ast.ClassDef) -> int:
-    """Fields of a dataclass, which are the parameters of its constructor."""
-    marked = any("dataclass" in ast.unparse(one) for one in node.decorator_list)
-    return sum(isinstance(one, ast.AnnAssign) for one in node.body) if marked else 0
+def fields(name: str, classes: dict[str, ast.ClassDef]) -> set[str]:
+    """Fields of a dataclass or a description, with those of its bases: the parameters of its constructor."""
+    node = classes.get(name)
+    if node is None:
+        return set()
+    own = {
+        ast.unparse(one.target)
+        for one in node.body
+        if isinstance(one, ast.AnnAssign) and "ClassVar" not in ast.unparse(one.annotation)
+    }
+    inherited = (fields(ast.unparse(base).partition("[")[0], classes) for base in node.bases)
+    return (own - {"_"}).union(*inherited)
+
+
+def is_built_from_fields(node: ast.ClassDef) -> bool:
+    """Whether a class is a dataclass or a description, without a constructor of its own."""
+    marks = [ast.unparse(one) for one in node.decorator_list]
+    marked = any(("dataclass" in mark or mark == "described") and "init=False" not in mark for mark in marks)
+    return marked and not any(getattr(one, "name", "") == "__init__" for one in node.body)
+
+
+def sort(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """What kind of function it is. A compiled kernel takes its arrays one by one, and a command its options."""
+    marks = [ast.unparse(one) for one in node.decorator_list]
+    if any(mark.partition("(")[0] == "kernel" for mark in marks):
+        return "compiled kernels"
+    written = "typer" in path.read_text() and path.parent.name == "cli" and not node.name.startswith("_")
+    return "commands" if written else "others"
 
 
 def main() -> None:
     """The command line."""
     texts = {path: path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
     lines = sorted(text.count("\n") for text in texts.values())
-    total, imports, wide, callables = sum(lines), 0, 0, list[tuple[int, str]]()
+    total, imports, callables = sum(lines), 0, list[tuple[int, str]]()
+    wide, classes = {"compiled kernels": 0, "commands": 0, "others": 0}, dict[str, ast.ClassDef]()
     for path, text in texts.items():
         tree = ast.parse(text)
         imports += import_lines(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                wide += parameters(node) >= 8
-                if not node.name.startswith("_"):
+                kind = sort(path, node)
+                wide[kind] += parameters(node) >= 8
+                if kind == "others" and (node.name == "__init__" or not node.name.startswith("_")):
                     callables.append((parameters(node), f"{path.relative_to(SOURCE)}:{node.name}"))
-            elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                callables.append((fields(node), f"{path.relative_to(SOURCE)}:{node.name}"))
-    most = max(callables)
+            elif isinstance(node, ast.ClassDef):
+                classes[node.name] = node
+    callables += [
+        (len(fields(name, classes)), name)
+        for name, node in classes.items()
+        if not name.startswith("_") and is_built_from_fields(node)
+    ]
+    widest = sorted((one for one in callables if not one[1].endswith("Manifest")), reverse=True)[:3]
+    document = max(one for one in callables if one[1].endswith("Manifest"))
     written = [n for n in lines if n > 10]
     rows = [
         ("lines / files", f"{total:,} / {len(lines)}", "60,000 / 240"),
@@ -61,8 +93,13 @@ def main() -> None:
             f"{median(written):.0f} / {quantiles(written, n=10)[-1]:.0f} / {lines[-1]}",
             "200-300 / 650 / 900",
         ),
-        ("functions with 8 parameters or more", str(wide), "20"),
-        ("most parameters of a public callable", f"{most[0]} ({most[1]})", "15"),
+        (
+            "functions with 8 parameters or more",
+            f"{sum(wide.values())} ({', '.join(f'{count} {kind}' for kind, count in wide.items())})",
+            "20",
+        ),
+        ("most parameters of a public callable", ", ".join(f"{n} {name}" for n, name in widest), "15"),
+        ("most entries of a manifest, a document that nobody calls", f"{document[0]} {document[1]}", "none"),
     ]
     width = max(len(row[0]) for row in rows)
     for name, value, aim in rows:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from isotone.counts import CountPlan, Relaxation
-from isotone.counts.count_plan import plan
+from isotone.counts.count_plan import Setting, plan
 from isotone.order import Poset
 from isotone.privacy.calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["APPROXIMATE", "DELTA", "EPSILON", "PURE", "gaussian_variance", "planned"]
 
@@ -20,5 +21,5 @@ def gaussian_variance() -> float:
 
 def planned(P: Poset, guarantee: str, relaxation: Relaxation | None = None) -> CountPlan:
     """What isotone proposes, without data."""
-    delta = 0 if guarantee == PURE else "0.000001"
-    return plan(P, epsilon=1, delta=delta, relaxation=relaxation)
+    promise = Guarantee.approximate(1, 0 if guarantee == PURE else "0.000001")
+    return plan(Setting(P, relaxation=relaxation), promise)

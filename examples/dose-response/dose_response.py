@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isotone import Guarantee
 from isotone.curves import PrivateIsotonicRegression
 
 DOSES = (0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96)
@@ -23,7 +24,7 @@ def main() -> dict[str, float]:
 
     # the doses are public, so they are the grid; one record for each patient, who is what is protected
     model = PrivateIsotonicRegression(
-        epsilon=1, bounds=(0, 96), x_grid=DOSES, y_values=(0, 1), unit="patient", public_n=6_000
+        Guarantee.pure(1, unit="patient"), (0, 96), x_grid=DOSES, y_values=(0, 1), public_n=6_000
     ).fit(dose, responded)
     value = model.predict(DOSES)
     low, high = model.band(DOSES, confidence=0.95)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isotone import Guarantee
 from isotone.curves import PrivateIsotonicRegression
 
 
@@ -17,7 +18,7 @@ def main() -> dict[str, float]:
     examined = rng.uniform(0, 10, 20_000)
     event = rng.weibull(1.5, 20_000) * 6 <= examined
 
-    model = PrivateIsotonicRegression(epsilon=1, bounds=(0, 10), y_values=(0, 1), unit="patient").fit(
+    model = PrivateIsotonicRegression(Guarantee.pure(1, unit="patient"), (0, 10), y_values=(0, 1)).fit(
         examined, event
     )
     years = np.arange(1, 10)

@@ -19,6 +19,7 @@ from isotone.release.description import Answers as Answers
 from isotone.release.description import Unit as Unit
 from isotone.release.kinds.counts.description import Counts as Counts
 from isotone.release.kinds.curve.description import Curve as Curve
+from isotone.release.kinds.curve.description import Labels as Labels
 from isotone.release.kinds.distribution.description import Distribution as Distribution
 from isotone.release.kinds.series.description import Series as Series
 from isotone.release.kinds.survival.description import Survival as Survival

@@ -27,6 +27,7 @@ from tests.laws import test_counts, test_tables
 from tests.laws.test_counts import MECHANISMS, SETTINGS, TREE, used_by
 from tests.laws.test_curves import Given, loss_between
 from tests.support.curve_outcomes import scripted
+from tests.support.estimators import grouped
 from tests.support.mechanisms import mechanisms
 from tests.support.noise_scripts import drawn_from, linear_map
 
@@ -140,13 +141,15 @@ def test_a_measurement_of_a_table_counts_no_more_than_its_noise_hides(neighbours
 
 
 def calibrated(epsilon: Any, unit: dict[str, Any]) -> Any:
-    model = PrivateCalibrator(epsilon=epsilon, x_grid=11, **unit)
+    model = PrivateCalibrator(**grouped(epsilon=epsilon, x_grid=11, **unit))
     return lambda x, y, groups: model.fit(x / 10, y, groups=groups)
 
 
 def measured(epsilon: Any, unit: dict[str, Any]) -> Any:
     """The same through OpenDP, from rows."""
-    model = PrivateIsotonicRegression(epsilon, bounds=(0, 10), y_range=(0, 1), x_grid=11, **unit)
+    model = PrivateIsotonicRegression(
+        **grouped(epsilon=epsilon, bounds=(0, 10), y_range=(0, 1), x_grid=11, **unit)
+    )
     metric = metric_of(unit["neighbours"], unit["contributions"])
     made = bridge.make_curve(bridge.table_domain(), metric, model, x="x", y="y")
     assert made.map(1) == float(epsilon)

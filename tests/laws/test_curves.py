@@ -21,6 +21,7 @@ from isotone.order import Poset
 from isotone.privacy.guarantee import Unit
 from tests.support import curve_cases, poset_cases
 from tests.support.curve_outcomes import Outcomes, curve_key, distribution, records_of, scripted
+from tests.support.estimators import grouped
 from tests.support.mechanisms import mechanisms
 
 SETTINGS = list(itertools.product(("add-remove", "replace"), (1, 3)))
@@ -152,7 +153,7 @@ def test_a_whole_fit_costs_epsilon(name, neighbours, contributions):
             if neighbours == "add-remove" and fits:
                 own = (np.zeros(0), np.zeros(0))
             groups = np.append(np.arange(30), np.full(len(own[0]), 99))
-            model = PrivateIsotonicRegression(epsilon=1, **unit, **more)
+            model = PrivateIsotonicRegression(**grouped(epsilon=1, **unit, **more))
             fits.append(fitted(model, np.append(x, own[0]), np.append(y, own[1]), groups, seed))
         worst = max(worst, loss_between(*fits))
     # fits by noisy sums use up all of epsilon, those by choices at few results only
@@ -171,7 +172,9 @@ def test_a_fit_under_zcdp_costs_rho(neighbours, contributions):
     means = []
     for row in ((0.0, 1.0), (10.0, 0.0)):
         own = contributions if neighbours == "replace" or not means else 0
-        model = PrivateIsotonicRegression(rho="1/2", bounds=(0, 10), y_range=(0, 1), x_grid=11, **unit)
+        model = PrivateIsotonicRegression(
+            **grouped(rho="1/2", bounds=(0, 10), y_range=(0, 1), x_grid=11, **unit)
+        )
         at, level = np.append(x, [row[0]] * own), np.append(y, [row[1]] * own)
         groups = np.append(np.arange(30), [99] * own)
         means.append(fitted(model, at, level, groups, 1).means)
@@ -192,7 +195,7 @@ def test_a_fit_on_an_order_costs_epsilon(loss, neighbours, contributions):
         fits = []
         for name, level in (("a", value), ("c", 1 - value)):
             own = contributions if neighbours == "replace" or not fits else 0
-            model = PrivatePosetRegression(P, epsilon=1, y_range=(0, 1), loss=loss, **unit)
+            model = PrivatePosetRegression(P, **grouped(epsilon=1, y_range=(0, 1), loss=loss, **unit))
             groups = np.append(np.arange(30), [99] * own)
             fits.append(fitted(model, elements + [name] * own, y + [level] * own, groups, seed))
         worst = max(worst, loss_between(*fits))

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.count_plans import plan
+from tests.support.estimators import grouped
 
 from isotone import noise, tables
 from isotone.counts import OrderGaussianMechanism, consistent
-from isotone.counts.count_plan import plan
 from isotone.counts.norm import norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
@@ -158,7 +159,7 @@ def test_curves_and_orders_of_few_elements(both_ways: Counter[str]) -> None:
     xs, ys = list(range(10)) * 4, [k / 39 for k in range(40)]
     for more in ({"method": "baseline"}, {"shape": "convex"}, {"shape": ("linear", 2, 3), "x_grid": 7}):
         options: dict[str, Any] = {**curve, **more, "value_levels": 4}
-        PrivateIsotonicRegression(1, **options).fit(xs, ys)
+        PrivateIsotonicRegression(1, **grouped(**options)).fit(xs, ys)
     PrivateIsotonicRegression(300, **curve, loss="absolute").fit(xs, ys)
     names = ["a", "b", "c", "d"] * 10
     cells, cubes = [(k % 2, k % 3) for k in range(40)], [(k % 2, k % 3, k % 2) for k in range(40)]

@@ -273,7 +273,7 @@ def release(
     )
     if not as_json and not quiet:
         out.print(f"{sentence} in {folder}", markup=False)
-        if not fresh and asked.output.title not in (None, result.manifest.title):
+        if not fresh and asked.output.title not in (None, result.manifest.stated.title):
             out.print("The new title is not used: a title is sealed with its release.", markup=False)
         if (folder / "report.html").exists():
             out.print(f"Report: {folder / 'report.html'}", markup=False)
@@ -409,7 +409,7 @@ def export(
     if as_json:
         typer.echo(json_text(described(release, words)))
         return
-    written = write(folder, to, **words.given())
+    written = write(folder, to, words)
     if quiet:
         return
     for path in written:

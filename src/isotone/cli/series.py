@@ -179,5 +179,6 @@ def _of_period(made: Release, period: str) -> Release:
     columns = {
         name: tuple(column[row] for row in rows) for name, column in made.columns.items() if name != "period"
     }
-    manifest = replace(made.manifest, title=f"{made.manifest.title}, {period}")
+    stated = replace(made.manifest.stated, title=f"{made.manifest.stated.title}, {period}")
+    manifest = replace(made.manifest, stated=stated)
     return replace(made, columns=columns, manifest=cast("Any", manifest))

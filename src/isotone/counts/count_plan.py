@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
 import isotone.counts as counts
 from isotone.counts.difference import DifferenceBodyMechanism, GroupedDifferenceMechanism, can_stack
-from isotone.counts.fixed_root import FixedRootMechanism, fixed_root
+from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.counts.hierarchy import TreeGaussianMechanism, TreeLaplaceMechanism
 from isotone.counts.independent import (
     BoundedPosetMechanism,
@@ -52,23 +52,20 @@ from isotone.order.building import is_hierarchy, lookalikes
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure, sigma_squared
 from isotone.privacy.checks import (
-    Number,
     confidence_level,
     decimal,
     did_you_mean,
     exact,
-    one_of,
     plain_text,
     whole_number,
 )
-from isotone.privacy.guarantee import ADDING, REPLACING, Guarantee, Neighbours, Unit, budget_of
+from isotone.privacy.guarantee import ADDING, REPLACING, Guarantee, Unit, budget_of
 
 __all__ = [
     "Build",
     "Candidate",
     "CountPlan",
     "CountRow",
-    "Criterion",
     "Setting",
     "advice",
     "best_mechanism",
@@ -77,7 +74,6 @@ __all__ = [
     "count_mechanism",
     "count_mechanisms",
     "plan",
-    "plan_setting",
     "spelling",
 ]
 
@@ -533,8 +529,6 @@ def _for_hierarchy(best: TreeFieldMechanism) -> str:
 
 # The plan of counts, with every applicable mechanism and its error. Nothing is read and nothing is spent.
 
-Criterion = Literal["total", "worst"]
-
 _MOST_STEPS = 100
 
 
@@ -550,55 +544,16 @@ _HALF = 0.5 - 1e-9
 """Noise below a half is rounded to 0, and exactly a half is not."""
 
 
-def plan(
-    P: Poset,
-    epsilon: Number | None = None,
-    delta: Number = 0,
-    max_size: int | None = None,
-    rho: Number | None = None,
-    neighbours: Neighbours = "add-remove",
-    contributions: int = 1,
-    relaxation: Relaxation | None = None,
-    by: Criterion = "total",
-    progress: Progress = no_progress,
-    care: Care | None = None,
-    groups: int | None = None,
-    records: int | None = None,
-    catch_all: Hashable | None = None,
-) -> CountPlan:
-    """Compare every mechanism that keeps a guarantee for counts over ``P``.
-
-    The guarantee is ``epsilon`` (pure), ``epsilon`` and ``delta``, or ``rho`` (zCDP; pure mechanisms then count
-    as epsilon²/2). ``max_size`` says that records are cut to at most so many yeses (:func:`cut`): where it
-    is far below the number of elements it matters more than the order. ``by`` says what best means: the least
-    ``total`` squared error, or the least error of the ``worst`` element. Only public things enter.
-
-    ``care`` says it for hierarchies, whose shares follow it: all ``"nodes"`` alike, all ``"levels"`` alike, the
-    ``"worst"`` node, or weights by element (``relative_to(guesses)`` for relative errors). Weights are public: never
-    take them from the data, though an earlier private release may fill them in.
-
-    ``groups`` is the number of public groups that counts are released for. It matters where units are replaced: a unit
-    may then change groups.
-
-    ``records`` fixes the root of a hierarchy to a public number, and ``catch_all`` is the leaf for everything that is in no
-    other (:class:`FixedRootMechanism`); for replace neighbours only.
+def plan(setting: Setting, guarantee: Guarantee, progress: Progress = no_progress) -> CountPlan:
+    """Compare every mechanism that keeps a guarantee for counts. Under zCDP pure mechanisms count as ε²/2.
 
     An order beyond exact reach is relaxed for ``PosetMechanism``, which can take minutes; its row says so and
-    what it costs, and the mechanism keeps the relaxed order. ``relaxation=relax(P, seconds=20)`` bounds the time, and ``plan(…).relaxation`` is what was found.
+    what it costs, and the mechanism keeps the relaxed order.
 
     >>> from isotone.order import Poset
-    >>> p = plan(Poset.chain(range(200)), epsilon=1)
-    >>> type(p.best).__name__
+    >>> type(plan(Setting(Poset.chain(range(200))), Guarantee.pure(1)).best).__name__
     'MatrixMechanism'
     """
-    usual = {"total": None, "worst": "worst"}[one_of(by, "by", get_args(Criterion))]
-    fixed = fixed_root(records, catch_all)
-    setting = Setting(P, contributions, max_size, relaxation, usual if care is None else care, groups, fixed)
-    return plan_setting(setting, Unit(neighbours=neighbours).guarantee(epsilon, delta, rho), progress)
-
-
-def plan_setting(setting: Setting, guarantee: Guarantee, progress: Progress = no_progress) -> CountPlan:
-    """The plan of a checked setting under a guarantee."""
     rows = [CountRow.of(mechanism, build) for build, mechanism in _built(setting, guarantee, progress)]
     progress(1.0, "done")
     order, least = cared_error(setting.P, setting.cared), min(row.rmse for row in rows)

@@ -27,7 +27,7 @@ from isotone.privacy.checks import Number, did_you_mean, exact, whole_number
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Neighbours, adjacency
 
-__all__ = ["FixedRootMechanism", "fixed_root"]
+__all__ = ["FixedRootMechanism"]
 
 T = TypeVar("T", np.int64, np.float64)
 
@@ -228,15 +228,6 @@ class FixedRootMechanism(AdditiveMechanism):
 
     def _wide(self, widths: NDArray[np.float64]) -> NDArray[np.float64]:
         return widths[..., self._places] * np.abs(self._signs)
-
-
-def fixed_root(records: Any, catch_all: Any) -> dict[str, Any] | None:
-    """Both arguments of a fixed root, or None if there is none."""
-    if (records is None) != (catch_all is None):
-        raise InputError(
-            "records and catch_all go together: the public number of records, and the leaf for all that is in no other."
-        )
-    return None if records is None else {"records": records, "catch_all": catch_all}
 
 
 def _catch_all(P: Poset, name: Any) -> Hashable:

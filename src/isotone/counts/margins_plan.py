@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -11,26 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.counts.breakdown import MOST_NUMBERS, Breakdown, read_breakdown
+from isotone.counts.breakdown import MOST_NUMBERS, Breakdown
 from isotone.counts.count_plan import Setting, choose_mechanism, spelling
 from isotone.counts.hierarchy import TreeGaussianMechanism
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.margins import MarginsMechanism, importance_of
 from isotone.counts.mechanism import AdditiveMechanism, Care
 from isotone.counts.order_gaussian import OrderGaussianMechanism
-from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
-from isotone.order import Poset
 from isotone.order.building import is_hierarchy
 from isotone.planning import Column, Plan, Row
-from isotone.privacy.checks import Number
-from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = [
     "MarginsPlan",
     "MarginsRow",
     "margins_mechanism",
-    "plan_breakdown",
     "plan_margins",
 ]
 
@@ -184,41 +179,17 @@ class MarginsPlan(Plan[MarginsRow]):
         return {**super().plain(), "base": type(best.base).__name__, "margins": margins}
 
 
-def plan_breakdown(
-    P: Poset,
-    by: Sequence[str],
-    groups: Mapping[str, Any],
-    margins: Sequence[Any] | None = None,
-    epsilon: Number | None = None,
-    delta: Number = 0,
-    rho: Number | None = None,
-    *,
-    importance: Any = None,
-    unlisted: str = "drop",
-    max_size: int | None = None,
-    neighbours: Neighbours = "add-remove",
-    contributions: int = 1,
-    care: Care | None = None,
-    relaxation: Relaxation | None = None,
-) -> MarginsPlan:
-    """Compare ways to share a budget between the margins of a breakdown of counts over ``P``.
+def plan_margins(best: MarginsMechanism) -> MarginsPlan:
+    """A mechanism beside the same noise with equal shares, and with all for the finest margin.
 
-    The parameters are those of :class:`isotone.Counts`. Only public things enter.
-
+    >>> from isotone.counts.breakdown import read_breakdown
     >>> from isotone.order import Poset
     >>> lists = {"region": ["n", "e", "s", "w"], "sex": ["f", "m"]}
-    >>> p = plan_breakdown(Poset.chain("ab"), ["region", "sex"], lists, ["", "region", "*"], rho="0.5")
-    >>> [row.name for row in p]
+    >>> breakdown = read_breakdown(["region", "sex"], lists, ["", "region", "*"], "drop")
+    >>> best = margins_mechanism(Setting(Poset.chain("ab")), breakdown, Guarantee.zcdp("0.5"))
+    >>> [row.name for row in plan_margins(best)]
     ['best shares', 'equal shares', 'region × sex only']
     """
-    guarantee = Unit(neighbours=neighbours).guarantee(epsilon, delta, rho)
-    setting = Setting(P, contributions, max_size, relaxation, care)
-    breakdown = read_breakdown(by, groups, margins, unlisted)
-    return plan_margins(margins_mechanism(setting, breakdown, guarantee, importance=importance))
-
-
-def plan_margins(best: MarginsMechanism) -> MarginsPlan:
-    """A mechanism beside the same noise with equal shares, and with all for the finest margin."""
     breakdown, number = best.breakdown, len(best.breakdown.margins)
     ways: dict[str, list[Fraction]] = {"equal shares": [Fraction(1, number)] * number}
     finest = breakdown.finest

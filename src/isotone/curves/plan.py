@@ -18,22 +18,19 @@ import numpy as np
 from isotone.curves.curve import CurveMechanism, Reference, least_risk, planned, risk
 from isotone.curves.cuts import ChainProblem, usual_points
 from isotone.curves.losses import Loss, parse_loss
-from isotone.curves.problem import ConcentratedSetting, CurveSetting, Grid, parse_interval
+from isotone.curves.problem import ConcentratedSetting, CurveSetting, FitBudget, Grid, parse_y
 from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for
 from isotone.errors import InputError
 from isotone.planning import Column, Plan, Row
-from isotone.privacy.checks import Number, positive, whole_number
-from isotone.privacy.guarantee import Neighbours, Unit
+from isotone.privacy.checks import whole_number
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["CurvePlan", "CurveRow", "plan"]
 
 UNIT = (Fraction(0), Fraction(1))
 LARGEST_SIMULATION = 100_000
-LARGE = 20_000
-"""Averages over so many records vary little: one data set of a kind is enough."""
 LEAST = 1e-12
 """An excess below this counts as this in a geometric mean."""
-WHY = "The excess is reported in the units of y."
 
 
 @dataclass(frozen=True)
@@ -67,15 +64,14 @@ class CurveRow(Row):
 class CurvePlan(Plan[CurveRow]):
     """Methods, the one with the least typical excess first. See ``CurveRow``."""
 
-    epsilon: Fraction
+    guarantee: Guarantee
     n: int
-    rho: Fraction | None = None
 
     @property
     def title(self) -> str:
         """The budget and the number of records."""
-        budget = f"epsilon = {self.epsilon}" if self.rho is None else f"rho = {self.rho}"
-        return f"{budget}, {self.n} records: expected excess of the mean loss"
+        name = "rho" if self.guarantee.kind == "zcdp" else "epsilon"
+        return f"{name} = {getattr(self.guarantee, name)}, {self.n} records: expected excess of the mean loss"
 
     @property
     def best(self) -> PrivateIsotonicRegression:
@@ -85,65 +81,44 @@ class CurvePlan(Plan[CurveRow]):
 
 
 def plan(
-    epsilon: Number = 1,
+    model: PrivateIsotonicRegression,
     n: int = 1000,
     *,
-    rho: Number | None = None,
-    loss: Any = "squared",
-    y_range: Any = (0, 1),
-    labels: bool | None = None,
     methods: Sequence[str] = ("auto", "baseline", "bins"),
-    neighbours: Neighbours = "add-remove",
-    contributions: int = 1,
-    output: str = "population",
-    repetitions: int = 1,
+    labels: bool | None = None,
 ) -> CurvePlan:
-    """Expected excess risk of each method for about ``n`` records, from public numbers alone.
+    """Expected excess risk of each method in an estimator, for about ``n`` records, from public numbers alone.
 
-    ``rho`` in place of ``epsilon`` is for ρ-zCDP.
-
-    ``labels`` tells whether ``y`` takes the two ends of ``y_range`` only (``y_values``); None, that this is not known: then
-    every other population has labels. ``output`` is that of the estimator. More than 100,000 records are simulated by 100,000 with a larger epsilon, so
+    ``labels`` tells whether ``y`` takes the two ends of ``y_range`` only; None, that this is not known: then every other
+    population has labels. With ``y_values`` it is known. More than 100,000 records are simulated by 100,000 with a larger epsilon, so
     that their product is the same: what privacy costs depends on little else. The simulation is seeded, so the same question
     has the same answer.
 
-    >>> print(plan(1, 1000, methods=["auto", "bins"], repetitions=1).best.method)
+    >>> print(plan(PrivateIsotonicRegression(1, y_range=(0, 1)), methods=["auto", "bins"]).best.method)
     auto
     """
-    budget = positive(epsilon, "epsilon")
-    chosen = parse_loss(loss)
-    limits = parse_interval(y_range, "y_range", WHY)
-    count = whole_number(n, "n, the number of records,")
-    unit = Unit(contributions, neighbours)
-    repeated = whole_number(repetitions, "repetitions")
-    wanted = [methods] if isinstance(methods, str) else list(methods)
-    if not wanted:
+    loss, count = parse_loss(model.loss), whole_number(n, "n, the number of records,")
+    limits, declared = parse_y(model.y_range, model.y_values)
+    whole = FitBudget.of(model, Fraction(0), weighted=False, grouped=True).whole
+    named = [methods] if isinstance(methods, str) else list(methods)
+    if not named:
         raise InputError("methods is empty: name at least one, such as 'auto'.")
     size = min(count, LARGEST_SIMULATION)
     more = Fraction(count, size)
-    spent = None if rho is None else positive(rho, "rho")
-    setting = (
-        CurveSetting(budget * more, unit) if spent is None else ConcentratedSetting.of(spent * more**2, unit)
-    )
     simulation = _Simulation(
-        chosen.on_unit(limits[1] - limits[0]),
+        loss.on_unit(limits[1] - limits[0]),
         size,
-        setting,
-        labels,
-        1 if size > LARGE else repeated,
-        _span(chosen, limits),
+        whole.part(more**2 if isinstance(whole, ConcentratedSetting) else more),
+        True if declared else labels,
+        _span(loss, limits),
     )
-    options: dict[str, Any] = {
-        "neighbours": unit.neighbours,
-        "contributions": unit.contributions,
-        "output": output,
-        **({"y_values": limits} if labels else {"y_range": limits}),
-    }
-    rows = [
-        simulation.of(PrivateIsotonicRegression(budget, rho=spent, loss=chosen, method=method, **options))
-        for method in wanted
-    ]
-    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), budget, count, spent)
+    rows = [simulation.of(_with_method(model, method)) for method in named]
+    return CurvePlan(tuple(sorted(rows, key=lambda row: row.excess)), whole.guarantee, count)
+
+
+def _with_method(model: PrivateIsotonicRegression, method: str) -> PrivateIsotonicRegression:
+    given: dict[str, Any] = {**model.get_params(deep=False), "method": method}
+    return PrivateIsotonicRegression(**given)
 
 
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:
@@ -160,12 +135,11 @@ class _Simulation:
     n: int
     setting: CurveSetting
     labels: bool | None
-    repetitions: int
     span: float
 
     def of(self, estimator: PrivateIsotonicRegression) -> CurveRow:
         """What the method of an estimator costs on the reference populations."""
-        method = estimator.method
+        method = str(estimator.method)
         problem = ChainProblem(
             self.loss,
             UNIT,
@@ -190,10 +164,8 @@ class _Simulation:
         )
 
     def _excess(self, mechanism: CurveMechanism, population: Reference, place: int) -> float:
-        result: list[float] = []
-        for repetition in range(self.repetitions):
-            rng = np.random.default_rng([repetition, self.n, place])
-            records = population.sample(self.n, mechanism.points, rng)
-            curve = mechanism.simulate(records, rng)
-            result.append(risk(curve, records, self.loss) - least_risk(records, self.loss))
-        return max(0.0, self.span * float(np.mean(result)))  # sums of floats end a little below 0
+        rng = np.random.default_rng([0, self.n, place])
+        records = population.sample(self.n, mechanism.points, rng)
+        curve = mechanism.simulate(records, rng)
+        excess = risk(curve, records, self.loss) - least_risk(records, self.loss)
+        return max(0.0, self.span * float(excess))  # sums of floats end a little below 0

@@ -24,6 +24,7 @@ from isotone.curves.problem import (
     LEVELS,
     WHY_RANGE,
     FitBudget,
+    Method,
     Records,
     RegressionProblem,
     check_columns,
@@ -49,7 +50,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.order.isotonic import project_bottom_up
 from isotone.privacy.checks import Number, shown, truth
-from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.privacy.guarantee import Guarantee
 from isotone.reading.values import text_of, values_of
 
 __all__ = [
@@ -567,17 +568,15 @@ class PrivatePosetRegression(PrivateEstimator):
     Fits values ``f`` with ``f(a) <= f(b)`` whenever ``a <= b`` to records ``(element, y)``, so that the released values
     hardly depend on any one privacy unit. They are monotone on ``P``, always.
 
-    Guarantee: ``epsilon``-DP, or ``rho``-zCDP, for adding or removing one unit (or replacing one, with ``neighbours="replace"``):
+    Guarantee: ``epsilon``-DP for adding or removing one unit, or what a :class:`~isotone.Guarantee` says:
     docs/theory/curves-posets.md. All choices are exact and use cryptographic bits. Records are never stored.
 
     Parameters
     ----------
     P : Poset or ProductOrder
         The public order. How it is cut is chosen from the order alone (``arrangement_``).
-    epsilon : number
-        The privacy loss of one ``fit``.
-    rho : number, optional
-        In place of ``epsilon``: ρ-zCDP, by Gaussian noise on sums and by choices of bounded range.
+    epsilon : number or Guarantee
+        As for :class:`PrivateIsotonicRegression`.
     y_range : (low, high)
         Public limits of ``y``, which must not come from the data. Values outside are moved to the ends. Records with a
         missing, infinite or unreadable value or an unknown element are dropped, and nothing is said about it:
@@ -586,7 +585,8 @@ class PrivatePosetRegression(PrivateEstimator):
         Whether predictions rise or fall along the order.
     loss : name or (name, number)
         As for :class:`PrivateIsotonicRegression`.
-    method : "auto", "additive", "threshold", "baseline" or "coupling"
+    method : "auto", "additive", "threshold", "baseline" or "coupling", or a Method
+        A :class:`Method` says also how finely the range of values is cut.
         "auto": for squared and logistic loss a noisy histogram of all elements and the nearest monotone values, where there
         are twelve records an element or more, and epsilon times their number is at least three; otherwise "additive".
         "additive": cuts by the additive score, and for squared and logistic loss noisy means between them.
@@ -594,18 +594,12 @@ class PrivatePosetRegression(PrivateEstimator):
         ideals. "baseline": the exponential mechanism over all monotone functions on a grid, for chains and forests. "coupling": the
         additive score on any order without relaxing it, by coupling from the past; its **running time depends on the
         data** and has no limit, so use it only where nobody can measure it.
-    levels : int, optional
-        How often the range of values is halved.
-    value_levels : power of two, optional
-        Steps of the grid of values of the baseline.
     public_n : int, optional
         The number of records, if it is public. Otherwise a noisy number, which costs 2 % of epsilon, sets the depth.
     max_weight : number, optional
         The largest ``sample_weight``: weights are cut off there and rounded to 64 steps. Without it, no weights.
     contributions : int
         How many records of one unit count, when ``groups`` is given to ``fit``.
-    neighbours, unit
-        What the guarantee is about.
     ledger : object with ``charge(guarantee, description)``, optional
         Charged before the data are read.
 
@@ -616,7 +610,7 @@ class PrivatePosetRegression(PrivateEstimator):
     arrangement_ : str
         How the order was cut: "grid", "grids", "forest", "series-parallel", "small prime parts", "listed", "relaxed" or
         "coupled".
-    epsilon_spent_ : Fraction, or None with ``rho``
+    epsilon_spent_ : Fraction, or None for ρ-zCDP
     guarantee_ : Guarantee
     method_ : str
 
@@ -640,20 +634,15 @@ class PrivatePosetRegression(PrivateEstimator):
     def __init__(
         self,
         P: Order,
-        epsilon: Number = 1,
+        epsilon: Number | Guarantee = 1,
         y_range: Any = None,
         *,
-        rho: Number | None = None,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str = "auto",
-        levels: int | None = None,
-        value_levels: int | None = None,
-        neighbours: Neighbours = "add-remove",
+        method: str | Method = "auto",
         public_n: int | None = None,
         max_weight: Number | None = None,
         contributions: Any = 1,
-        unit: str = "record",
         ledger: Any = None,
     ) -> None:
         self._store(locals())
@@ -703,7 +692,7 @@ class PrivatePosetRegression(PrivateEstimator):
             self.arrangement_ = problem.arrangement.way
             self.method_ = rule_for(problem).name
             self.guarantee_ = problem.guarantee
-            self.epsilon_spent_ = problem.budget.whole.epsilon if self.rho is None else None
+            self.epsilon_spent_ = problem.guarantee.epsilon or None
         return self
 
     def check(self) -> Guarantee:
@@ -760,14 +749,17 @@ class PrivatePosetRegression(PrivateEstimator):
                 "both would be needed, which on many orders cannot be computed in reasonable time. Say True or False: what the "
                 "order means is public."
             )
-        budget = FitBudget.of(self, Fraction(0), weighted=weighted, grouped=grouped)
+        budget, method = (
+            FitBudget.of(self, Fraction(0), weighted=weighted, grouped=grouped),
+            Method.of(self.method),
+        )
         problem = PosetProblem(
             parse_loss(self.loss),
             parse_interval(self.y_range, "y_range", WHY_RANGE),
             self.P,
-            method=self.method,
-            levels=self.levels,
-            value_levels=self.value_levels,
+            method=method.name,
+            levels=method.levels,
+            value_levels=method.value_levels,
             increasing=truth(self.increasing, "increasing"),
             budget=budget,
             n=budget.public_n or 1,

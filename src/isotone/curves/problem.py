@@ -17,7 +17,7 @@ from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.losses import ROWS, Loss, Slopes
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
-from isotone.privacy.checks import Number, exact, one_of, positive, shown, whole_number
+from isotone.privacy.checks import Number, exact, one_of, plain_text, positive, shown, whole_number
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.values import reals, units, values_of
@@ -33,11 +33,13 @@ __all__ = [
     "FitBudget",
     "Grid",
     "GridSpec",
+    "Method",
     "Records",
     "RegressionProblem",
     "check_columns",
     "check_length",
     "columns_of",
+    "fit_guarantee",
     "make_grid",
     "numbers_of",
     "only_column",
@@ -475,13 +477,18 @@ class FitBudget:
     @classmethod
     def of(cls, stated: Any, finding: Fraction, *, weighted: bool, grouped: bool) -> FitBudget:
         """The budget that the parameters of an estimator state, checked."""
-        unit = Unit(stated.contributions, stated.neighbours, stated.unit)
+        guarantee = fit_guarantee(stated.epsilon)
+        unit = Unit(stated.contributions, guarantee.neighbours, guarantee.unit)
         if unit.contributions > 1 and not grouped:
             raise InputError(
                 f"contributions={unit.contributions} needs groups, the privacy unit of each record: "
                 "fit(X, y, groups=...). Without them nothing could keep a unit from having more."
             )
-        whole = _whole(stated.epsilon, stated.rho, unit, WEIGHT_STEPS if weighted else 1)
+        steps = WEIGHT_STEPS if weighted else 1
+        if guarantee.kind == "zcdp":
+            whole = ConcentratedSetting.of(guarantee.rho, unit, steps)
+        else:
+            whole = CurveSetting(guarantee.epsilon, unit, steps)
         size = stated.public_n
         if size is not None:
             size = whole_number(size, "public_n (or None)", most=MOST_RECORDS)
@@ -511,12 +518,30 @@ class FitBudget:
         return max(1, int(noisy[0]))
 
 
-def _whole(epsilon: Any, rho: Any, unit: Unit, weight_steps: int) -> CurveSetting:
-    if rho is None:
-        return CurveSetting(positive(epsilon, "epsilon"), unit, weight_steps)
-    if exact(epsilon, "epsilon") != 1:
-        raise InputError("Give rho or epsilon, not both: with rho, epsilon stays at its default.")
-    return ConcentratedSetting.of(positive(rho, "rho"), unit, weight_steps)
+def fit_guarantee(epsilon: Any) -> Guarantee:
+    """What a fit guarantees: pure ε for a number, or a guarantee as it is. Others than ε and ρ-zCDP are refused."""
+    guarantee = epsilon if isinstance(epsilon, Guarantee) else Guarantee.pure(epsilon)
+    if guarantee.kind not in ("pure", "zcdp") or guarantee.delta:
+        raise InputError(
+            f"A fit has pure ε-DP or ρ-zCDP, not {guarantee}: give epsilon, or Guarantee.zcdp(rho)."
+        )
+    return guarantee
+
+
+@dataclass(frozen=True)
+class Method:
+    """A mechanism by its name, and how finely it cuts the range of values, where that is not left to it."""
+
+    name: str = "auto"
+    levels: int | None = None
+    """How often a tree of cuts halves the range of values."""
+    value_levels: int | None = None
+    """Steps of the grid of values of a baseline or a shape, a power of two."""
+
+    @classmethod
+    def of(cls, given: Any) -> Method:
+        """A method from its name, or as it is."""
+        return given if isinstance(given, Method) else cls(plain_text(given, "method"))
 
 
 def _max_weight(stated: Any) -> float:

@@ -39,6 +39,7 @@ from isotone.curves.problem import (
     FitBudget,
     Grid,
     GridSpec,
+    Method,
     Records,
     check_columns,
     make_grid,
@@ -53,8 +54,8 @@ from isotone.curves.shape_posterior import BinnedDraw, CurveDraw, NearestOfShape
 from isotone.curves.shapes import Convex, Lipschitz, parse_shape
 from isotone.curves.tree import Runs
 from isotone.errors import InputError, LedgerError
-from isotone.privacy.checks import Number, one_of, plain_text, shown, truth
-from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.privacy.checks import Number, one_of, shown, truth
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = [
     "AUTO_SHARE",
@@ -211,19 +212,14 @@ def charged(ledger: Any, guarantee: Guarantee, description: str) -> Generator[No
 class PrivateEstimator(LedgerKeeper, EstimatorBase):
     """A private regressor, which charges its ledger before it reads data and keeps none."""
 
-    epsilon: Number
-    rho: Number | None
+    epsilon: Number | Guarantee
     y_range: Any
     increasing: Any
     loss: Any
-    method: str
-    levels: int | None
-    value_levels: int | None
-    neighbours: Neighbours
+    method: str | Method
     public_n: int | None
     max_weight: Number | None
     contributions: Any
-    unit: str
     ledger: Any
 
     def _require_fit(self) -> None:
@@ -514,15 +510,14 @@ class PrivateIsotonicRegression(EvaluatedCurve):
 
     Fits a monotone curve to records ``(x, y)`` so that the released curve hardly depends on any one privacy unit.
 
-    Guarantee: ``epsilon``-DP for adding or removing one unit (or replacing one, with ``neighbours="replace"``):
+    Guarantee: ``epsilon``-DP for adding or removing one unit, or what a :class:`~isotone.Guarantee` says:
     docs/theory/curves.md. All choices are exact and use cryptographic bits. Records are never stored.
 
     Parameters
     ----------
-    epsilon : number
-        The privacy loss of one ``fit``.
-    rho : number, optional
-        In place of ``epsilon``: ρ-zCDP, by Gaussian noise on sums and by choices of bounded range.
+    epsilon : number or Guarantee
+        The privacy loss of one ``fit``. A Guarantee says also what neighbours are and what the unit is called, and may be
+        ρ-zCDP, by Gaussian noise on sums and by choices of bounded range.
     bounds, y_range : (low, high)
         Public limits of ``x`` and ``y``. They must not come from the data. Values outside are moved to the ends,
         missing, infinite and unreadable values drop their record, and nothing is said about either.
@@ -534,7 +529,8 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     loss : name or (name, number)
         Such as "squared" or ("pinball", 0.9). All losses and shapes are listed for ``[curve]`` in docs/reference/spec.md.
         Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
-    method : "auto", "additive", "threshold", "baseline" or "bins"
+    method : "auto", "additive", "threshold", "baseline" or "bins", or a Method
+        A :class:`Method` says also how finely the range of values is cut.
         "auto": for squared and logistic loss rounds of noisy sums and the posterior of a rising curve
         (docs/theory/curves.md, section 8). For other losses, by how much epsilon and records allow (section 10): a draw on
         a few bins; one draw of all values, with lines through them or with all boundaries drawn again; a tree of cuts; or
@@ -552,13 +548,9 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         of that shape, as is "auto" for other losses. The released curve has the shape, up to the rounding of floats.
         Linear pieces end on ``knots`` (17) evenly spread points of ``x`` (on all, if it has fewer). Shapes need an even
         grid of ``x``; one that is too large for the shape is refused before the ledger is charged.
-    levels : int, optional
-        How often the range of values is halved by a tree of cuts ("additive" and "threshold").
     x_grid : int, "integers" or list of points, optional
         The public grid of ``x``: so many even points, every integer of ``bounds``, or these points. By default 4096, and
         fewer for the baseline and for shapes.
-    value_levels : power of two, optional
-        Steps of the grid of values of baseline and shapes.
     public_n : int, optional
         The number of records, if it is public. Otherwise a noisy number, which costs 2 % of epsilon, sets depths and
         numbers of bins. The true number decides nothing.
@@ -566,8 +558,6 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         The largest ``sample_weight``: weights are cut off there and rounded to 64 steps. Without it, no weights.
     contributions : int
         How many records of one unit count, when ``groups`` is given to ``fit``.
-    neighbours, unit
-        What the guarantee is about.
     out_of_bounds : "clip", "nan" or "raise"
         What ``predict`` does beyond ``bounds``.
     ledger : object with ``charge(guarantee, description)``, optional
@@ -613,25 +603,20 @@ class PrivateIsotonicRegression(EvaluatedCurve):
 
     def __init__(
         self,
-        epsilon: Number = 1,
+        epsilon: Number | Guarantee = 1,
         bounds: Any = None,
         y_range: Any = None,
         *,
-        rho: Number | None = None,
         y_values: Any = None,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str = "auto",
+        method: str | Method = "auto",
         output: str = "population",
         shape: Any = None,
-        levels: int | None = None,
         x_grid: GridSpec | None = None,
-        value_levels: int | None = None,
-        neighbours: Neighbours = "add-remove",
         public_n: int | None = None,
         max_weight: Number | None = None,
         contributions: Any = 1,
-        unit: str = "record",
         out_of_bounds: str = "clip",
         ledger: Any = None,
     ) -> None:
@@ -670,7 +655,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     def _problem(self, *, weighted: bool, grouped: bool) -> ChainProblem:
         """Check all parameters. The errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
-        shape, method = parse_shape(self.shape), plain_text(self.method, "method")
+        shape, method = parse_shape(self.shape), Method.of(self.method)
         y_range, labels = parse_y(self.y_range, self.y_values)
         result = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()
@@ -679,11 +664,11 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         problem = ChainProblem(
             parse_loss(self.loss),
             y_range,
-            make_grid(bounds, self.x_grid, usual_points(method, shape)),
-            method=method,
+            make_grid(bounds, self.x_grid, usual_points(method.name, shape)),
+            method=method.name,
             shape=shape,
-            levels=self.levels,
-            value_levels=self.value_levels,
+            levels=method.levels,
+            value_levels=method.value_levels,
             increasing=result or self._rises(),
             labels=labels,
             output=self.output,
@@ -691,7 +676,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
             n=budget.public_n or 1,
         )
         budget.whole.check_noise(COUNTING_SHARE, FINE)
-        if shape is not None or method == "baseline":
+        if shape is not None or method.name == "baseline":
             # a grid that is too large for its shape fails before the charge
             mechanism_for(replace(problem, n=budget.largest_n))
         return problem
@@ -728,7 +713,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         )
         self.method_ = rule_for(problem).name
         self.guarantee_ = problem.guarantee
-        self.epsilon_spent_ = problem.budget.whole.epsilon if self.rho is None else None
+        self.epsilon_spent_ = problem.guarantee.epsilon or None
 
 
 def _places(grid: Grid, x: Any) -> Ints:

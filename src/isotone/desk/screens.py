@@ -25,6 +25,7 @@ from isotone.desk.sheets import all_sheets, sheet_for, sheet_named, sheet_of
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 from isotone.privacy.guarantee import NEIGHBOURS, exact
+from isotone.release.manifest import Stated
 from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec, make_ledger
@@ -529,7 +530,7 @@ def simulated_release(spec: Spec, guesses: Mapping[str, int]) -> Release:
     marked = replace(
         made.manifest,
         format="isotone simulation",
-        title=f"SIMULATED: {made.manifest.title}",
+        stated=Stated(title=f"SIMULATED: {made.manifest.stated.title}"),
         content_hash="none, because it is simulated",
     )
     return Release(made.columns, marked)

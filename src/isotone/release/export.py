@@ -92,10 +92,6 @@ _MEANINGS = {
 }
 
 
-_STATED = ("publisher", "intended_use", "region", "registry_author")
-"""Words of the publisher that a spec may state, and that are sealed with the release."""
-
-
 @dataclass(frozen=True)
 class PublisherWords:
     """What the publisher says in their own words."""
@@ -167,13 +163,14 @@ def facts_of(release: Release, words: PublisherWords | None = None) -> Facts:
         raise InputError("The values or the manifest were changed after the release: not exported.")
     kind = kind_named(manifest.kind)
     columns = _unit_columns(manifest)
-    stated = {name: _words(manifest.get(name), columns) for name in _STATED}
+    stated = {name: _words(text, columns) for name, text in manifest.stated.plain().items()}
+    title = stated.pop("title", None)
     words = replace(words, **{name: text for name, text in stated.items() if getattr(words, name) is None})
     described = _described(release, columns)
     rules, recipe = manifest.rows, manifest.mechanism
     return Facts(
         words=words,
-        title=_words(manifest.title, columns) or f"Differentially private {kind.name}",
+        title=title or f"Differentially private {kind.name}",
         lead=kind.page(release).lead,
         kind=kind.name,
         identifier=sealed,
@@ -575,14 +572,7 @@ def described(release: Release, words: PublisherWords | None = None) -> dict[str
 def export(
     folder: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
-    *,
-    publisher: str | None = None,
-    license: str | None = None,
-    url: str | None = None,
-    unit: str | None = None,
-    intended_use: str | None = None,
-    region: str | None = None,
-    registry_author: str | None = None,
+    words: PublisherWords | None = None,
 ) -> list[Path]:
     """Write descriptions for catalogues, loaders and registries (:data:`DESCRIPTIONS`) beside a saved release, or into ``out``.
 
@@ -590,10 +580,9 @@ def export(
     from the spec's ``[output]``. Its file is JSON, which is YAML as well.
 
     They describe the folder of the release, and say nothing of the data that it does not say. Files of
-    these names are written again if isotone wrote them, and otherwise nothing is written at all. ``publisher``,
-    ``license``, ``url`` and ``unit`` (what is protected, in words) are the publisher's own, and stand there as given.
+    these names are written again if isotone wrote them, and otherwise nothing is written at all. ``words`` are the
+    publisher's own, and stand there as given.
     """
-    words = PublisherWords(publisher, license, url, unit, intended_use, region, registry_author)
     release = load_release(folder)
     texts = {name: _text(entries) for name, entries in described(release, words).items()}
     place = Path(folder if out is None else out)

@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list, shown
-from isotone.privacy.guarantee import Guarantee, exact
+from isotone.privacy.guarantee import Guarantee, Unit, exact
 from isotone.reading.columns import labels
 
 if TYPE_CHECKING:
@@ -187,14 +187,20 @@ class OrderEntry(TypedDict):
 class Stated:
     """What a steward states about a release of any kind. It is sealed with the release, and no part of the request.
 
-    Each field is an entry of ``[output]`` in a spec and of the manifest.
+    Each field is an entry of ``[output]`` in a spec.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     title: str | None = None
     publisher: str | None = None
     intended_use: str | None = None
     region: str | None = None
     registry_author: str | None = None
+
+    def plain(self) -> dict[str, str]:
+        """What is stated, by name."""
+        return {name: text for name, text in vars(self).items() if text is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +218,7 @@ class Manifest(Mapping[str, Any]):
     meanings: ClassVar[dict[str, str]] = {
         "format": "The version of this layout.",
         "kind": "What was released.",
-        "title": "The title of the report; presentation, and sealed with the rest.",
-        "publisher": "Who publishes the release, as the steward states it.",
-        "intended_use": "What it is for, as the steward states it.",
-        "region": "The region that the data describes, as the steward states it.",
-        "registry_author": "Who answers for its entry in a registry of deployments.",
+        "stated": "What the steward states: the title of the report, and publisher, intended_use, region and registry_author if they are known.",
         "description": "Every public parameter of the release, as it was described (docs/reference/manifest.md).",
         "mechanism": "The name of the mechanism's class and the arguments that build it again.",
         "guarantee": "What is guaranteed: kind, exact numbers as text, neighbours, and the unit in words.",
@@ -232,7 +234,7 @@ class Manifest(Mapping[str, Any]):
     """What each entry means; subclasses add theirs."""
 
     kind: str
-    title: str
+    stated: Stated
     mechanism: dict[str, Any]
     guarantee: GuaranteeEntry
     versions: dict[str, str]
@@ -242,10 +244,6 @@ class Manifest(Mapping[str, Any]):
     description: dict[str, Any]
     request: str = ""
     format: str = FORMAT
-    publisher: str | None = None
-    intended_use: str | None = None
-    region: str | None = None
-    registry_author: str | None = None
     consistent: bool | None = None
     content_hash: str | None = None
     files: dict[str, str] | None = None
@@ -273,7 +271,10 @@ class Manifest(Mapping[str, Any]):
     def plain(self) -> dict[str, Any]:
         """The entries as they are written."""
         entries = [(field, getattr(self, field.name)) for field in fields(self)]
-        return {field.name: said for field, said in entries if said is not None or field.default is not None}
+        written = {
+            field.name: said for field, said in entries if said is not None or field.default is not None
+        }
+        return {**written, "stated": self.stated.plain()}
 
     @property
     def text_columns(self) -> frozenset[str]:
@@ -524,14 +525,18 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     """The checked public parameters of a curve's estimator, with the guarantee they make."""
-    from isotone.curves import PrivateIsotonicRegression  # here: it brings scikit-learn
+    from isotone.curves import Method, PrivateIsotonicRegression  # here: it brings scikit-learn
 
     _require_named(recipe, PrivateIsotonicRegression, "curves")
     given: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in _given(PrivateIsotonicRegression, recipe).items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in recipe.items()
     }
-    return PrivateIsotonicRegression(**given).check()
+    unit = Unit(given.get("contributions", 1), given.pop("neighbours", "add-remove"))
+    guarantee = unit.guarantee(given.pop("epsilon", None), rho=given.pop("rho", None))
+    method = Method(given.pop("method", "auto"), value_levels=given.pop("value_levels", None))
+    return PrivateIsotonicRegression(
+        guarantee, **_given(PrivateIsotonicRegression, given | {"method": method})
+    ).check()
 
 
 def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> None:

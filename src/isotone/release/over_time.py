@@ -71,7 +71,7 @@ def opened(
     charged, stated = described.charged(mechanism, asked), stated_texts(stated, described.title)
 
     def release(stamp: Stamp, noise: str, shown: Shown) -> Release:
-        common = {**vars(stated), "guarantee": guarantee_to(charged), **stamp.entries()}
+        common = {"stated": stated, "guarantee": guarantee_to(charged), **stamp.entries()}
         entries = {"kind": described.kind_name, "description": described.in_manifest(), **common}
         manifest = replace(described.manifest(mechanism, shown, entries), noise=noise, chain=[])
         return release_of(manifest, dict(zip(*shown, strict=True)))

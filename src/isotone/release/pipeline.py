@@ -336,7 +336,7 @@ class Job:
 
     def entries(self, stamp: Stamp) -> dict[str, Any]:
         """The entries that the manifests of all kinds have."""
-        return {**vars(self.stated), "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
+        return {"stated": self.stated, "guarantee": guarantee_to(self.guarantee), **stamp.entries()}
 
     def read(self, frame: Frame) -> Any:
         """The statistic of the data."""

@@ -236,7 +236,11 @@ _BEYOND = 700  # e to this power is the largest float, nearly
 def report_html(release: Release) -> str:
     """The whole page."""
     manifest = release.manifest
-    title, unit, page = escape(str(manifest["title"])), escape(release.guarantee.unit), _page(release)
+    title, unit, page = (
+        escape(str(release.manifest.stated.title)),
+        escape(release.guarantee.unit),
+        _page(release),
+    )
     stated = manifest.stated_confidence
     level = "" if stated is None else f"{100 * stated:g} %"
     accuracy = "".join(f"<p>{escape(text)}</p>" for text in page.accuracy(release, level))
@@ -377,7 +381,7 @@ def _decimal(ratio: str) -> str:
 
 def _verify(release: Release) -> str:
     digest = escape(str(release.manifest["content_hash"]))
-    cite = f"{release.manifest['title']}. Differentially private release made with isotone {release.manifest['versions']['isotone']}, {str(release.manifest['time'])[:10]}."
+    cite = f"{release.manifest.stated.title}. Differentially private release made with isotone {release.manifest['versions']['isotone']}, {str(release.manifest['time'])[:10]}."
     return (
         f"<p>Cite as: {escape(cite)} Content <code>{digest}</code>.</p><p>Anyone who has this folder and the software can "
         "check it with <code>isotone verify FOLDER</code>. It compares the hashes, builds the mechanism again from its "

@@ -403,7 +403,7 @@ class Release(Questions):
     @property
     def title(self) -> str:
         """The title, with the guarantee."""
-        return f"{self.manifest.title} ({self.guarantee})"
+        return f"{self.manifest.stated.title} ({self.guarantee})"
 
     @answered
     def consistent(

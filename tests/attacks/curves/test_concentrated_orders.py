@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of
+from tests.support.estimators import grouped
 from tests.support.poset_cases import CHAIN, MECHANISMS, ends, made
 from tests.support.poset_outcomes import runs
 
@@ -139,7 +140,7 @@ def test_shares_of_a_fit_add_up_to_rho(monkeypatch, given: dict[str, Any], rows:
             return whole(self, *asked)
 
         monkeypatch.setattr(ConcentratedSetting, name, seen)
-    model = PrivatePosetRegression(Poset.chain("a"), rho=RHO * 50, y_range=(0, 1), **given)
+    model = PrivatePosetRegression(Poset.chain("a"), **grouped(rho=RHO * 50, y_range=(0, 1), **given))
     found = model.fit(["a"] * rows, [0, 1] * (rows // 2))
     assert sum(spent) == RHO * 50 == found.guarantee_.rho
     assert found.epsilon_spent_ is None
@@ -154,6 +155,6 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[s
             raise AssertionError("charged")
 
     asked: dict[str, Any] = {"rho": 1, **given}
-    model = PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **asked)
+    model = PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **grouped(**asked))
     with pytest.raises(InputError, match="rho"):
         model.fit(["a"], [0.5])

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of, scripted
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.posterior_fit import PosteriorFit
 from isotone.curves.problem import FINE, ConcentratedSetting
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Neighbours, Unit
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
 RHO = Fraction(1, 2)
 POINTS = (0, 2)
@@ -76,7 +77,7 @@ def test_no_unit_costs_more_than_rho(
 
 
 def test_counting_and_both_rounds_share_rho() -> None:
-    model = PrivateIsotonicRegression(rho="1/2", bounds=(0, 1), y_values=(0, 1), x_grid=3)
+    model = PrivateIsotonicRegression(Guarantee.zcdp("1/2"), bounds=(0, 1), y_values=(0, 1), x_grid=3)
     silent: Any = Silent()
     with scripted(silent):
         model.fit([0, 1] * 40, [0, 1] * 40)
@@ -87,7 +88,9 @@ def test_counting_and_both_rounds_share_rho() -> None:
 
 def test_a_fit_guarantees_what_it_spent() -> None:
     x = np.arange(2_000) % 100
-    model = PrivateIsotonicRegression(rho=50, bounds=(0, 100), y_values=(0, 1), x_grid=101, public_n=2_000)
+    model = PrivateIsotonicRegression(
+        Guarantee.zcdp(50), bounds=(0, 100), y_values=(0, 1), x_grid=101, public_n=2_000
+    )
     found = model.fit(x, (x >= 50) * 1.0)
     assert (found.guarantee_.kind, found.guarantee_.rho) == ("zcdp", 50)
     assert found.epsilon_spent_ is None
@@ -107,7 +110,7 @@ def test_a_fit_guarantees_what_it_spent() -> None:
 )
 def test_every_method_keeps_rho(given: dict[str, Any]) -> None:
     x = np.arange(60) % 10
-    model = PrivateIsotonicRegression(rho=2, bounds=(0, 9), y_range=(0, 1), x_grid=10, **given)
+    model = PrivateIsotonicRegression(**grouped(rho=2, bounds=(0, 9), y_range=(0, 1), x_grid=10, **given))
     assert model.fit(x, x / 9).guarantee_.rho == 2
 
 
@@ -128,4 +131,4 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[s
 
     every: dict[str, Any] = {"rho": 1, "bounds": (0, 1), "y_range": (0, 1), "ledger": Ledger()}
     with pytest.raises(InputError, match="rho" if np.ndim(given.get("epsilon", 1)) == 0 else "epsilon"):
-        PrivateIsotonicRegression(**{**every, **given}).fit([0.5], [0.5])
+        PrivateIsotonicRegression(**grouped(**{**every, **given})).fit([0.5], [0.5])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tests.support.curve_cases import MECHANISMS, largest_ratio
 from tests.support.curve_outcomes import Outcomes, distribution, scripted
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.curves.curve import CurveMechanism
@@ -54,7 +55,7 @@ def curve(**params: Any) -> PrivateIsotonicRegression:
         "loss": "absolute",
         "levels": 1,
     }
-    return PrivateIsotonicRegression(**{**every, **params})
+    return PrivateIsotonicRegression(**grouped(**{**every, **params}))
 
 
 WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
@@ -62,7 +63,7 @@ WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
 
 def poset(order: Any = WEDGE, **params: Any) -> PrivatePosetRegression:
     every: dict[str, Any] = {"y_range": (0, 1), "loss": "absolute", "levels": 1}
-    return PrivatePosetRegression(order, **{**every, **params})
+    return PrivatePosetRegression(order, **grouped(**{**every, **params}))
 
 
 LOW: Data = {"X": [0.0] * 60 + [2.0] * 60, "y": [0.0] * 120}
@@ -106,7 +107,10 @@ ORDERS: dict[str, tuple[Any, list[Any]]] = {
     "means": (poset(loss="squared"), ["a", "b", "c"]),
     "columns": (
         PrivatePosetRegression.from_features(
-            [(0, 1), (0, 1)], bins=2, directions=[True, False], y_range=(0, 1), loss="absolute", levels=1
+            [(0, 1), (0, 1)],
+            bins=2,
+            directions=[True, False],
+            **grouped(y_range=(0, 1), loss="absolute", levels=1),
         ),
         [[0.1, 0.9], [0.1, 0.1], [0.9, 0.1]],
     ),

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of, scripted
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, posterior_fit
 from isotone.curves.posterior import CurvePosterior, NoisySums
@@ -132,7 +133,7 @@ def test_on_every_path_of_two_looks_a_unit_costs_the_budget_and_no_more(
 @pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 1}], ids=["epsilon", "rho"])
 def test_a_whole_fit_asks_the_same_of_all_data_and_spends_all(budget: Any, noisy_n: int) -> None:
     """The noisy number of records decides how many coarse looks there are, none to two, however many records there are."""
-    model = PrivateIsotonicRegression(bounds=(0, 3), y_values=(0, 1), x_grid=4, **budget)
+    model = PrivateIsotonicRegression(bounds=(0, 3), y_values=(0, 1), x_grid=4, **grouped(**budget))
     found: list[tuple[Told, str]] = []
     crowd = [(2, FINE)] * 2_000
     for rows in ([], [(0, 0)], crowd, [*crowd, (3, 0)]):
@@ -157,9 +158,8 @@ def test_measuring_all_elements_asks_the_same_of_all_data_and_spends_all(
     model = PrivatePosetRegression(
         Poset.chain("abc"),
         y_range=(0, 1),
-        **given,
+        **grouped(**given, neighbours=neighbours),
         increasing=increasing,
-        neighbours=neighbours,
         contributions=contributions,
     )
     found: list[tuple[Told, str]] = []

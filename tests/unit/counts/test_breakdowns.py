@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments._posets import survey_sections
+from tests.support.count_plans import plan, plan_breakdown
 
 from isotone.counts import (
     HierarchicalMechanism,
@@ -16,11 +17,10 @@ from isotone.counts import (
     OrderGaussianMechanism,
     PosetMechanism,
     TreeGaussianMechanism,
-    plan_breakdown,
 )
 from isotone.counts import margins_least_squares as nested_exact
 from isotone.counts.breakdown import read_breakdown
-from isotone.counts.count_plan import Setting, plan
+from isotone.counts.count_plan import Setting
 from isotone.counts.margins import best_shares
 from isotone.counts.margins_least_squares import (
     Components,

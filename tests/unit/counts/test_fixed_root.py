@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.count_plans import plan
 
 from isotone.audit.exact import audit_exact
 from isotone.counts import FixedRootMechanism, TreeFieldMechanism
-from isotone.counts.count_plan import plan
 from isotone.errors import InputError
 from isotone.order import Poset
 

@@ -12,6 +12,7 @@ from scipy.spatial import ConvexHull
 from scipy.stats import gamma, kstest
 from tests.support.bipartitions import extended_bipartitions
 from tests.support.chisquare import FALSE_ALARM
+from tests.support.count_plans import plan
 from tests.support.filters import filters
 from tests.support.posets import all_posets
 from tests.support.rounded_plane import rounded_law
@@ -21,7 +22,7 @@ from isotone import noise
 from isotone.audit import audit_exact
 from isotone.audit.exact import _neighbouring_counts
 from isotone.counts import DifferenceBodyMechanism, GroupedDifferenceMechanism
-from isotone.counts.count_plan import Setting, choose_mechanism, plan
+from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.counts.difference import LARGEST_STACK, spans
 from isotone.errors import InputError
 from isotone.order import Poset

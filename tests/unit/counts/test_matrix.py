@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.count_plans import plan
 from tests.support.draw_cases import Tape
 from tests.support.filters import changes, filters
 from tests.support.posets import all_posets
 
 from isotone.counts import HierarchicalMechanism, PosetMechanism
-from isotone.counts.count_plan import Setting, best_mechanism, plan
+from isotone.counts.count_plan import Setting, best_mechanism
 from isotone.counts.matrix import MatrixMechanism, all_records_of, has_few_records, longest_change, records_of
 from isotone.errors import InputError
 from isotone.order import Poset

@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
+from tests.support.count_plans import plan
 
 from isotone.counts import TreeGaussianMechanism, TreeLaplaceMechanism, relative_to
 from isotone.counts.consistency import consistent
-from isotone.counts.count_plan import plan
 from isotone.counts.hierarchy import exact_shares, gaussian_shares, project_tree, require_hierarchy
 from isotone.counts.mechanism import care_weights
 from isotone.errors import InputError

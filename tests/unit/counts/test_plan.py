@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.support.count_plans import plan
 
 from isotone import Counts
 from isotone.counts import CountPlan, Relaxation
-from isotone.counts.count_plan import plan
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.calibration import largest_pure, sigma_squared
@@ -192,13 +192,11 @@ def test_an_error_that_is_no_error_is_refused(survey, error):
 def test_a_plan_picks_by_the_worst_element_on_request() -> None:
     star = Poset(range(6), [(leaf, 5) for leaf in range(5)])
     by_total = plan(star, rho=0.5, max_size=3)
-    by_worst = plan(star, rho=0.5, max_size=3, by="worst")
+    by_worst = plan(star, rho=0.5, max_size=3, care="worst")
     assert type(by_total.best).__name__ == "OrderGaussianMechanism"
     assert type(by_worst.best).__name__ == "GaussianMechanism"
     assert by_worst.rows[0].worst == min(row.worst for row in by_total)
     assert "× 0." not in str(by_worst)  # squared errors are given relative to the least
-    with pytest.raises(InputError, match="by must be 'total' or 'worst', not 'best'"):
-        plan(star, rho=0.5, by="best")  # pyright: ignore[reportArgumentType]
 
 
 def test_replace_plans_look_at_differences_of_records(survey: Poset) -> None:

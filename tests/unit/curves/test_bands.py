@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.bands import (
@@ -296,7 +297,7 @@ def fitted(rounds: int = 60, **given: Any) -> PrivateIsotonicRegression:
     y = (np.arange(50 * rounds) // 50 * 37 % rounds < x * rounds / 49) * 1.0
     every: dict[str, Any] = {"epsilon": 2, "bounds": (0, 49), "y_values": (0, 1), "x_grid": "integers"}
     groups = np.arange(x.size) // 2 if given.get("contributions", 1) > 1 else None
-    model = PrivateIsotonicRegression(**{**every, **given})
+    model = PrivateIsotonicRegression(**grouped(**{**every, **given}))
     return model.fit(x, y if given.get("increasing") is not False else 1 - y, groups=groups)
 
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivatePosetRegression
 from isotone.order import Poset
@@ -24,7 +25,10 @@ def share_wrong(epsilon: str) -> float:
     P = Poset.antichain(range(M))
     symbols = np.random.default_rng(1).integers(0, D, M)
     fit = PrivatePosetRegression(
-        P, epsilon, y_range=(0, 1), loss="absolute", levels=3, neighbours="replace", public_n=M
+        P,
+        **grouped(epsilon=epsilon, loss="absolute", levels=3, neighbours="replace"),
+        y_range=(0, 1),
+        public_n=M,
     ).fit(list(range(M)), (symbols + 0.5) / D)
     found = np.floor(np.asarray(fit.predict(list(range(M)))) * D)
     return float(np.mean(np.clip(found, 0, D - 1) != symbols))

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, regression
+from isotone.curves import Method, PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, regression
 from isotone.curves.cuts import METHODS
 from isotone.curves.losses import ROWS, parse_loss
 from isotone.curves.regression import ComparisonWarning, PrivacyWarning
 from isotone.errors import InputError
 from isotone.ledger import Ledger
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 
 WEDGE = Poset("abc", [("a", "c"), ("b", "c")])
 
@@ -53,14 +54,21 @@ def test_every_slope_of_a_logistic_table_is_a_whole_step_up_to_the_largest_margi
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_numpy_numbers_mean_their_values(kind: Any) -> None:
-    given: dict[str, Any] = {"contributions": 100, "public_n": 120, "levels": 2, "value_levels": 4}
-    plain = PrivateIsotonicRegression(1, (0, 1), (0, 1), x_grid=64, neighbours="replace", **given)
+    given: dict[str, Any] = {"contributions": 100, "public_n": 120}
+    plain = PrivateIsotonicRegression(
+        Guarantee.pure(1, neighbours="replace"),
+        (0, 1),
+        (0, 1),
+        x_grid=64,
+        method=Method("auto", 2, 4),
+        **given,
+    )
     wide = PrivateIsotonicRegression(
-        kind(1),
+        Guarantee.pure(kind(1), neighbours="replace"),
         (kind(0), kind(1)),
         (kind(0), kind(1)),
         x_grid=kind(64),
-        neighbours="replace",
+        method=Method("auto", kind(2), kind(4)),
         **{name: kind(value) for name, value in given.items()},
     )
     one, other = (

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.estimators import grouped
 
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.curve import Curve, Reference, least_risk, planned, risk
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
-from isotone.curves.plan import plan
+from isotone.curves.plan import CurvePlan
+from isotone.curves.plan import plan as plan_of
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for
 from isotone.errors import InputError
@@ -18,11 +21,20 @@ from isotone.errors import InputError
 ONE = (Fraction(0), Fraction(1))
 
 
+def plan(
+    epsilon: Any, n: Any, *, labels: Any = None, methods: Any = ("auto", "bins"), **given: Any
+) -> CurvePlan:
+    """A plan of an estimator with these parameters."""
+    y = {"y_values": ONE} if labels else {"y_range": ONE}
+    model = PrivateIsotonicRegression(**grouped(**{"epsilon": epsilon, **y, **given}))
+    return plan_of(model, n, methods=methods, labels=labels)
+
+
 def test_a_plan_ranks_methods_and_needs_no_data() -> None:
     found = plan(1, 600, methods=["auto", "bins"])
     assert found.rows[0].excess == min(row.excess for row in found.rows)
     assert found.best.method == found.rows[0].name
-    assert found.best.set_params(bounds=(0, 1)).check().guarantee.epsilon == found.epsilon
+    assert found.best.set_params(bounds=(0, 1)).check().guarantee.epsilon == found.guarantee.epsilon
     for row in found.rows:
         assert 0 < row.low < row.excess < row.high
         assert row.high <= row.bound or not row.proved
@@ -31,9 +43,9 @@ def test_a_plan_ranks_methods_and_needs_no_data() -> None:
 
 
 def test_more_budget_and_a_smaller_range_of_y_cost_less() -> None:
-    little, much = (plan(epsilon, 500, methods=["bins"], repetitions=1).rows[0].excess for epsilon in (1, 10))
+    little, much = (plan(epsilon, 500, methods=["bins"]).rows[0].excess for epsilon in (1, 10))
     assert much < little
-    wide = plan(1, 500, methods=["bins"], y_range=(0, 10), repetitions=1).rows[0].excess
+    wide = plan(1, 500, methods=["bins"], y_range=(0, 10)).rows[0].excess
     assert wide == pytest.approx(100 * little)
 
 
@@ -43,9 +55,7 @@ def test_large_data_are_simulated_by_smaller_ones_of_the_same_strength() -> None
 
 
 def test_a_plan_says_where_no_bound_is_proved() -> None:
-    means, quantiles = (
-        plan(1, 200, loss=loss, methods=["bins"], repetitions=1) for loss in ("squared", "absolute")
-    )
+    means, quantiles = (plan(1, 200, loss=loss, methods=["bins"]) for loss in ("squared", "absolute"))
     assert "at most" in str(means)
     assert "no proved bound" in str(quantiles)
 
@@ -121,7 +131,7 @@ def test_the_width_of_a_huber_loss_is_in_the_units_of_y() -> None:
 
 
 def test_a_plan_names_its_columns() -> None:
-    lines = str(plan(1, 200, methods="bins", repetitions=1)).splitlines()
+    lines = str(plan(1, 200, methods="bins")).splitlines()
     assert lines[1].split() == ["mechanism", "typical", "10", "%", "90", "%"]
     assert lines[1].index("10 %") + len("10 %") == lines[2].index(lines[2].split()[2]) + len(
         lines[2].split()[2]
@@ -129,7 +139,7 @@ def test_a_plan_names_its_columns() -> None:
 
 
 def test_the_best_estimator_of_a_plan_is_a_new_one_each_time() -> None:
-    found = plan(1, 200, methods="bins", repetitions=1)
+    found = plan(1, 200, methods="bins")
     found.best.set_params(bounds=(0, 1), epsilon=5)
     assert found.best.bounds is None
     assert found.best.epsilon == 1
@@ -143,8 +153,6 @@ def test_the_best_estimator_of_a_plan_is_a_new_one_each_time() -> None:
         {"n": True},
         {"n": "many"},
         {"epsilon": 0},
-        {"repetitions": 0},
-        {"repetitions": 1.5},
         {"contributions": 0},
         {"contributions": 1.5},
         {"neighbours": "friends"},

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import base
+from tests.support.estimators import grouped
 from tests.support.posets import all_posets
 
 from isotone.curves import PrivacyWarning, PrivatePosetRegression, ProductOrder
@@ -28,7 +29,7 @@ SURVEY = Poset(["any", "mild", "severe"], [("severe", "any"), ("mild", "any")])
 
 def model(order: Any = SURVEY, **params: Any) -> PrivatePosetRegression:
     every: dict[str, Any] = {"epsilon": 1, "y_range": (0, 1), **params}
-    return PrivatePosetRegression(order, **every)
+    return PrivatePosetRegression(order, **grouped(**every))
 
 
 def assert_monotone(poset: Poset, values: np.ndarray) -> None:
@@ -269,7 +270,7 @@ def test_features_make_a_product_order() -> None:
 def test_features_are_checked() -> None:
     def make(**params: Any) -> PrivatePosetRegression:
         every: dict[str, Any] = {"bounds": [(0, 1)] * 2, "y_range": (0, 1), **params}
-        return PrivatePosetRegression.from_features(**every)
+        return PrivatePosetRegression.from_features(**grouped(**every))
 
     for bad in [
         {"bounds": []},

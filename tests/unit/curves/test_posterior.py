@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.curve_outcomes import records_of
+from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves import posterior as hidden_chain
@@ -398,7 +399,7 @@ def test_a_falling_curve_keeps_its_sums_in_the_order_of_x() -> None:
 
 def model(**params: Any) -> PrivateIsotonicRegression:
     every: dict[str, Any] = {"epsilon": 50, "bounds": (0, 100), "public_n": 2_000, "x_grid": 101}
-    return PrivateIsotonicRegression(**{**every, **params})
+    return PrivateIsotonicRegression(**grouped(**{**every, **params}))
 
 
 def test_records_on_one_point_pull_no_line_through_the_empty_bins_beside_it() -> None:

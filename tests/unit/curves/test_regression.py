@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.estimators import grouped
 
 from isotone import noise
 from isotone.curves import PrivacyWarning, PrivateIsotonicRegression
@@ -22,7 +23,7 @@ from isotone.privacy.guarantee import Guarantee
 
 def regression(**changes: Any) -> PrivateIsotonicRegression:
     settings: dict[str, Any] = {"epsilon": 1, "bounds": (0, 10), "y_range": (0, 1), "x_grid": 64}
-    return PrivateIsotonicRegression(**(settings | changes))
+    return PrivateIsotonicRegression(**grouped(**(settings | changes)))
 
 
 def line(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:

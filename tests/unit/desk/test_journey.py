@@ -23,7 +23,7 @@ def test_from_the_first_screen_to_a_verified_release(tmp_path):
         assert f'href="/releases/{link}?folder=survey-release"' in page.text
     assert iso.verify(tmp_path / "survey-release", ledger=tmp_path / "survey.ledger").holds
     release = iso.load_release(tmp_path / "survey-release")
-    assert release.manifest.title == "A survey"
+    assert release.manifest.stated.title == "A survey"
     assert set(release.order.covers) == {("twice", "hyp"), ("meds", "hyp"), ("meds", "chol")}
     listed = client.get("/releases").text
     assert "survey-release" in listed

@@ -344,9 +344,9 @@ class Book:
         ),
         (
             lambda d, m: bridge.make_curve(
-                d, m, PrivateIsotonicRegression(1, (0, 1), (0, 1), rho=5), x="x", y="y"
+                d, m, PrivateIsotonicRegression(Guarantee.zcdp(5), (0, 1), (0, 1)), x="x", y="y"
             ),
-            "leave out the estimator's rho",
+            "guarantees ε here",
         ),
         (lambda d, m: bridge.make_curve(d, m, CURVE, x=["x", "z"], y="y"), "must name one column"),
         (

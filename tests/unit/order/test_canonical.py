@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.count_plans import plan
 from tests.support.effort import effort
 
 from isotone.counts import (
@@ -19,7 +20,6 @@ from isotone.counts import (
     cut,
     relax,
 )
-from isotone.counts.count_plan import plan
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.order import Poset
 

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 import isotone as iso
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.plan import plan as curve_plan
 from isotone.planning import Plan
 
@@ -19,7 +20,7 @@ def plans() -> list[Plan[Any]]:
     return [
         iso.Counts(P, max_size=2).plan(epsilon=1),
         iso.Table("c", range(100), upper=5).plan(epsilon=1),
-        curve_plan(1, 200, methods=["additive", "bins"], repetitions=1),
+        curve_plan(PrivateIsotonicRegression(1, y_range=(0, 1)), 200, methods=["additive", "bins"]),
     ]
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.count_plans import plan as count_plan
 
 import isotone.counts as counts
 import isotone.tables as tables
-from isotone.counts.count_plan import plan as count_plan
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import NEIGHBOURS

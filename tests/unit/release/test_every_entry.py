@@ -31,7 +31,7 @@ IN_SORTS = 100 if CLOSELY else 2
 """An entry of a kind is changed in so many sorts of it."""
 
 STATED = {
-    r"title": "the steward's words",
+    r"stated\.title": "the steward's words",
     r"versions\..*": "which software computed it, by the steward's word",
     r"time|charge|dataset|request": "the ledger has them, and is compared where a reader has it",
     r"total(\.\*)?": "noisy numbers, as those of the column value are",

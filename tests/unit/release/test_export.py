@@ -158,7 +158,8 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy, name):
     """Every text of the manifest that may be any text is an address, but for what a release could not be read without."""
 
     def poison(entries: dict[str, Any], columns: dict[str, Any]) -> None:
-        entries |= {"title": HOSTILE, "time": HOSTILE, "dataset": HOSTILE, "request": HOSTILE}
+        entries["stated"]["title"] = HOSTILE
+        entries |= {"time": HOSTILE, "dataset": HOSTILE, "request": HOSTILE}
         entries["guarantee"]["unit"] = HOSTILE
         entries["description"]["unit"] |= {"column": HOSTILE, "name": HOSTILE}
         if name != "breakdown":  # whose mechanism says which draws there were
@@ -200,7 +201,7 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy, name):
     ],
 )
 def test_a_title_that_is_not_words_is_replaced(copy, title):
-    folder = forged(copy("counts"), lambda entries, _: entries.update(title=title))
+    folder = forged(copy("counts"), lambda entries, _: entries["stated"].update(title=title))
     assert described(load_release(folder))["deployment.json"]["title"] == "Differentially private counts"
 
 
@@ -209,7 +210,7 @@ def test_a_title_that_is_not_words_is_replaced(copy, title):
     ["Größe, in 2024: 3.5 % more?", "Health survey (wave 2)", "Yes & no.", "COVID-19 vaccinations 2021-2022"],
 )
 def test_a_title_in_words_stays(copy, title):
-    folder = forged(copy("counts"), lambda entries, _: entries.update(title=title))
+    folder = forged(copy("counts"), lambda entries, _: entries["stated"].update(title=title))
     assert described(load_release(folder))["deployment.json"]["title"] == title
 
 
@@ -251,7 +252,7 @@ def test_files_of_others_are_not_overwritten(copy, tmp_path, kind):
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_verify_sees_a_description_of_something_else(copy, name):
     folder = copy("counts")
-    export(folder, publisher="A bureau")
+    export(folder, words=PublisherWords(publisher="A bureau"))
     assert verify(folder)["metadata"].holds  # the publisher's words are the publisher's
     edited(folder, name, "epsilon = 1", "epsilon = 0.1")
     verdict = verify(folder)
@@ -282,7 +283,7 @@ WORDS = {"publisher": "A bureau", "intended_use": "Planning of schools.", "regio
 def test_the_entry_of_the_registry_has_what_is_asked_and_no_more(copy, name):
     folder = copy(name)
     assert REGISTRY not in [path.name for path in export(folder)]
-    export(folder, **WORDS)
+    export(folder, words=PublisherWords(**WORDS))
     entry = json.loads((folder / REGISTRY).read_text(encoding="utf-8"))
     assert set(entry) == ASKED[""]
     assert (entry["status"], entry["tier"]) == ("Draft", 2)
@@ -309,7 +310,7 @@ def test_words_of_the_spec_are_sealed_and_exported(tmp_path):
         f'[order.parents]\nb = "a"\n[output]\nfolder = "out"\n{said}\n'
     )
     release = load_spec(tmp_path / "spec.toml").release()
-    assert release.manifest["region"] == "Our town"
+    assert release.manifest.stated.region == "Our town"
     assert (tmp_path / "out" / REGISTRY) in export(tmp_path / "out")
     assert "Planning of schools." in (tmp_path / "out" / REGISTRY).read_text()
 

@@ -71,7 +71,7 @@ def test_what_is_stated_must_be_a_text_that_can_be_published(text, message):
 def test_a_manifest_is_frozen(releases):
     manifest = releases["counts"].manifest
     with pytest.raises(FrozenInstanceError):
-        manifest.title = "other"  # pyright: ignore[reportAttributeAccessIssue]
+        manifest.stated = "other"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,8 @@ def test_a_manifest_is_frozen(releases):
         ({"charge": "one"}, "charge"),
         ({"description": 3}, "description"),
         ({"extra": 1}, "extra"),
-        ({"title": None}, "title"),
+        ({"stated": {"title": 1}}, "title"),
+        ({"stated": {"extra": "x"}}, "extra"),
         ({"total": float("nan")}, "cannot be read"),
         ({"guarantee": []}, "guarantee"),
     ],
@@ -100,7 +101,8 @@ def test_every_entry_but_the_hashes_themselves_is_sealed(kind, releases):
         if entry.name in ("files", "content_hash", "format"):
             continue
         said = getattr(manifest, entry.name)
-        other = replace(manifest, **{entry.name: "other" if said != "other" else "another"})
+        text = "other" if said != "other" else "another"
+        other = replace(manifest, **{entry.name: Stated(title=text) if entry.name == "stated" else text})
         assert other.hash_with(release.columns) != manifest.hash_with(release.columns), entry.name
 
 
@@ -108,7 +110,7 @@ def test_the_content_hash_does_not_depend_on_how_the_file_is_laid_out(releases):
     release = releases["counts"]
     turned = dict(reversed(list(release.manifest.plain().items())))
     assert seal(release.columns, turned).manifest.content_hash == release.manifest.content_hash
-    other = seal(release.columns, {**turned, "title": "other"})
+    other = seal(release.columns, {**turned, "stated": {"title": "other"}})
     assert other.manifest.content_hash != release.manifest.content_hash
 
 

@@ -316,7 +316,7 @@ def test_a_release_prints_as_a_table_in_a_notebook(ledger):
     assert "<td>hyp</td>" in release._repr_html_()
     assert "<img" in release._repr_html_()
     title, headings, first, *_ = str(release).splitlines()
-    assert title == f"{release.manifest.title} ({release.guarantee})"
+    assert title == f"{release.manifest.stated.title} ({release.guarantee})"
     assert headings.split() == ["element", "value", "sd", "low", "high"]
     assert first.split()[:2] == [release.columns["element"][0], f"{release.columns['value'][0]:,}"]
 

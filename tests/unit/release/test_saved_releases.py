@@ -114,7 +114,7 @@ def test_nothing_of_the_data_is_stored_but_its_private_outputs(ledger, tmp_path)
     stored += pickle.dumps(other).decode("latin-1") + json.dumps(ledger.export())
     assert "secret-" not in stored
     assert set(release.manifest) == set(other.manifest)
-    changing = {"charge", "time", "content_hash", "title"}
+    changing = {"charge", "time", "content_hash", "stated"}
     assert {k: v for k, v in release.manifest.items() if k not in changing} == {
         k: v for k, v in other.manifest.items() if k not in changing
     }

@@ -185,7 +185,7 @@ def test_a_changed_title_or_report_is_not_charged_again(desk):
     change(desk, "report = false", "report = true")
     again, folder, fresh = released(desk)
     assert not fresh
-    assert again.manifest.title == "A survey"
+    assert again.manifest.stated.title == "A survey"
     assert again.columns == first.columns
     assert (folder / "report.html").exists()
     assert len(charges(desk)) == 1

@@ -191,7 +191,7 @@ def test_ledgers_show_that_a_release_was_paid_for(copy, shelf):
         put("charge", to=2),
         put("charge", to=99),
         put("dataset", to="other"),
-        put("title", to="x"),
+        put("stated", "title", to="x"),
     ):
         folder = Path(shutil.copytree(shelf / "counts", shelf / "copy", dirs_exist_ok=True))
         assert not verify(forged(folder, change), ledger=shelf / "ledger")["ledger"].holds

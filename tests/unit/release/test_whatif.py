@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from scipy import stats
+from tests.support.count_plans import plan
 from tests.support.doc_blocks import run
 
-from isotone.counts.count_plan import plan
 from isotone.errors import InputError, SpecError
 from isotone.order import Poset
 from isotone.release import load_spec

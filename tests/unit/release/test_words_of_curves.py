@@ -30,7 +30,7 @@ WORDS = ["Nein"] * 40 + [" JA "] * 50 + ["weiß nicht"] * 5 + [None] * 5
 
 
 def counted(y, **options):
-    described = iso.Curve("age", y="ill", bounds=(0, 100), y_values=(0, 1), **options).checked()
+    described = iso.Curve("age", y="ill", bounds=(0, 100), y_values=iso.Labels((0, 1), **options)).checked()
     mechanism = described.mechanism(Guarantee.pure(1))
     source = described.source(pd.DataFrame({"age": AGES, "ill": y}), mechanism)
     points = described.read(source, source.open())
@@ -80,11 +80,16 @@ def test_check_says_how_many_rows_say_which(tmp_path):
 
 def test_words_that_nothing_would_look_at_are_refused(tmp_path):
     with pytest.raises(InputError, match="y_values"):
-        iso.Curve("age", y="ill", bounds=(0, 100), y_range=(0, 1), yes=["ja"])
+        iso.Labels(yes=["ja"])
     with pytest.raises(InputError, match="yes="):
-        iso.Curve("age", y="ill", bounds=(0, 100), y_values=(0, 1), no=["nein"])
+        iso.Labels((0, 1), no=["nein"])
     with pytest.raises(InputError, match="both yes and no"):
-        iso.Curve("age", y="ill", bounds=(0, 100), y_values=(0, 1), yes=["ja"], no=["JA"])
+        iso.Labels((0, 1), yes=["ja"], no=["JA"])
+    (tmp_path / "s.toml").write_text(
+        SPEC.format(data="", curve='yes = ["Ja"]').replace("y_values", "y_range")
+    )
+    with pytest.raises(SpecError, match="y_values"):
+        load_spec(tmp_path / "s.toml")
     (tmp_path / "s.toml").write_text(SPEC.format(data='yes = ["Ja"]', curve=""))
     with pytest.raises(SpecError, match=r"data\.yes is for counts"):
         load_spec(tmp_path / "s.toml")

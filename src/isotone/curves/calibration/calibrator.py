@@ -22,7 +22,7 @@ from isotone.curves.regression import (
 )
 from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
-from isotone.privacy.guarantee import Neighbours
+from isotone.privacy.guarantee import Guarantee
 
 __all__ = ["PrivateCalibrator"]
 
@@ -48,7 +48,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
     ----------
     estimator : fitted classifier of two classes, or None
         With ``predict_proba`` or ``decision_function``. None: rows are scores.
-    epsilon : number
+    epsilon : number or Guarantee
         The privacy loss of one ``fit``.
     bounds : (low, high)
         Public limits of the scores: (0, 1) for probabilities. They must not come from the data.
@@ -57,7 +57,7 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
     strict : bool
         Whether different scores always get different probabilities: a thousandth of a prediction is then the score itself. An isotonic curve
         has flat parts, and ties destroy rankings.
-    x_grid, neighbours, public_n, contributions, unit, ledger
+    x_grid, public_n, contributions, ledger
         As for :class:`PrivateIsotonicRegression`.
 
     Attributes
@@ -81,30 +81,26 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
     _shared = ("ledger", "estimator")
 
     estimator: Any
-    epsilon: Number
+    epsilon: Number | Guarantee
     bounds: Any
     classes: Any
     strict: Any
     x_grid: GridSpec | None
-    neighbours: Neighbours
     public_n: int | None
     contributions: Any
-    unit: str
     ledger: Any
 
     def __init__(
         self,
         estimator: Any = None,
-        epsilon: Number = 1,
+        epsilon: Number | Guarantee = 1,
         *,
         bounds: Any = (0, 1),
         classes: Any = None,
         strict: Any = False,
         x_grid: GridSpec | None = None,
-        neighbours: Neighbours = "add-remove",
         public_n: int | None = None,
         contributions: Any = 1,
-        unit: str = "record",
         ledger: Any = None,
     ) -> None:
         self._store(locals())
@@ -121,10 +117,8 @@ class PrivateCalibrator(LedgerKeeper, ClassifierBase):
             self.bounds,
             y_values=(0, 1),
             x_grid=self.x_grid,
-            neighbours=self.neighbours,
             public_n=self.public_n,
             contributions=self.contributions,
-            unit=self.unit,
             ledger=self.ledger,
         )
         size = scores.rows(X)

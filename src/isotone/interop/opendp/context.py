@@ -146,9 +146,8 @@ def make_isotone_curve(
     settings = {name: frozen(value) for name, value in settings.items()}
 
     def build(epsilon: Fraction) -> PrivateIsotonicRegression:
-        return PrivateIsotonicRegression(
-            epsilon, neighbours=InputMetric.of(input_metric).neighbours, **settings
-        )
+        neighbours = InputMetric.of(input_metric).neighbours
+        return PrivateIsotonicRegression(Guarantee.pure(epsilon, neighbours=neighbours), **settings)
 
     trial = build(Fraction(1))
     return curve_measurement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.curves.cuts import fit_counted, point_source
+from isotone.curves.problem import fit_guarantee
 from isotone.curves.surface import FeatureOrder
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_and_map, require_rows
@@ -158,15 +160,13 @@ def curve_measurement(
     require_rows(input_domain)
     if estimator.ledger is not None:
         raise InputError("OpenDP keeps the account here: leave out the estimator's ledger.")
-    if estimator.rho is not None:
-        raise InputError("A measurement of a curve guarantees epsilon here: leave out the estimator's rho.")
     _check_columns(estimator, x)
     estimator.check()
-    guarantee = Guarantee.pure(
-        estimator.epsilon if epsilon is None else epsilon,
-        neighbours=estimator.neighbours,
-        unit=estimator.unit,
-    )
+    guarantee = fit_guarantee(estimator.epsilon)
+    if guarantee.kind != "pure":
+        raise InputError(f"A measurement of a curve guarantees ε here, not {guarantee}.")
+    if epsilon is not None:
+        guarantee = replace(guarantee, epsilon=epsilon)
     adjacency = InputMetric.of(input_metric)
     adjacency.check(guarantee, estimator.contributions)
 

@@ -695,10 +695,10 @@ class Counts(Description):
             made = plan_margins(mechanism)
             rows = sorted(made.rows, key=lambda row: row.mechanism is not mechanism)
             return replace(made, rows=tuple(rows), guarantee=guarantee)
-        from isotone.counts.count_plan import CountRow, plan_setting
+        from isotone.counts.count_plan import CountRow, plan
 
         setting = self.setting
-        result = plan_setting(setting, guarantee, progress)
+        result = plan(setting, guarantee, progress)
         own = CountRow.of(mechanism, lambda g, _: choose_mechanism(setting, g, self.method))
         same = [row for row in result.rows if _same_noise(row.mechanism, mechanism)]
         own = replace(same[0] if same else own, mechanism=mechanism)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NotRequired, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from isotone.errors import InputError
 from isotone.inference import Estimate
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_rho
-from isotone.privacy.checks import confidence_level, exact, one_of, shown, truth, whole_number
+from isotone.privacy.checks import confidence_level, exact, frozen, one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.grids import CellSource, PointSource, count_cells, count_points
 from isotone.reading.questions import Codes, plain_words
@@ -34,24 +35,32 @@ from isotone.release.description import (
     ColumnName,
     Description,
     FrozenMapping,
+    InSpec,
     Listed,
     Pair,
     Real,
     Section,
     Size,
     Text,
+    Unit,
     described,
+    gathered,
     plain_value,
+    section_of,
 )
 from isotone.release.kinds.kind import Reader
 from isotone.release.manifest import Manifest, rebuild_curve_mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from isotone.audit.exact import AuditReport
     from isotone.curves.cuts import ChainProblem
     from isotone.curves.plan import CurvePlan
     from isotone.curves.posterior_fit import Law, PossibleSums
     from isotone.mechanism import Progress
+    from isotone.reading.questions import Question
     from isotone.reading.sources import Frame
 
 __all__ = [
@@ -60,6 +69,7 @@ __all__ = [
     "Curve",
     "CurveManifest",
     "CurveReader",
+    "Labels",
     "SumsEntry",
     "SurfaceFit",
     "band_kind",
@@ -283,6 +293,44 @@ def _rising(given: Any) -> Any:
 
 
 @described
+class Labels:
+    """The two values of y, where there are no others, and the words that mean them.
+
+    >>> Labels((0, 1), yes=["ja"])
+    Labels((Fraction(0, 1), Fraction(1, 1)), yes=('ja', 'true'))
+    """
+
+    y_values: Annotated[Pair | None, InSpec("curve")] = None
+    """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
+    _: KW_ONLY
+    yes: Annotated[tuple[str, ...] | None, BeforeValidator(_codes), InSpec("curve")] = None
+    """With `y_values`, where y holds words: those that mean the higher value, such as ["yes"], in any case. Without it y is read as a number."""
+    no: Annotated[tuple[str, ...] | None, BeforeValidator(_codes), InSpec("curve")] = None
+    """With `yes`: the words that mean the lower value, by default 0, false, f, no and n. Rows with other words are left out."""
+
+    def __post_init__(self) -> None:
+        if self.y_values is None:
+            raise InputError(
+                "yes needs y_values, the two numbers that the words stand for, such as (0, 1), in place of y_range."
+            )
+        if self.yes is None and self.no is not None:
+            raise InputError("no= goes with yes=, the words that mean the higher of the two values.")
+        self.words  # noqa: B018 (words that mean both are refused)
+
+    @classmethod
+    def of(cls, given: Any) -> Any:
+        """Labels from their values alone, or as they are."""
+        if given is None or isinstance(given, cls):
+            return given
+        return cls(**cast("Any", given)) if isinstance(given, Mapping) else cls(frozen(given))
+
+    @property
+    def words(self) -> Codes | None:
+        """The words, if y is read as words."""
+        return None if self.yes is None else Codes.listed(self.yes, self.no)
+
+
+@described
 class Curve(Description):
     """A curve: y as a function of x that rises or falls with it. With two columns for x it is a surface.
 
@@ -312,12 +360,8 @@ class Curve(Description):
     """Public limits [low, high] of x; values outside are moved to the ends. Not chosen by the data. A surface has a pair for each column."""
     y_range: Pair | None = None
     """Public limits [low, high] of y, in the same way. The noise grows with their distance. Required, but for `y_values`."""
-    y_values: Pair | None = None
-    """In place of `y_range`: the two values of y, such as [0, 1]. Rows with any other y are left out."""
-    yes: Annotated[tuple[str, ...] | None, BeforeValidator(_codes)] = None
-    """With `y_values`, where y holds words: those that mean the higher value, such as ["yes"], in any case. Without it y is read as a number."""
-    no: Annotated[tuple[str, ...] | None, BeforeValidator(_codes)] = None
-    """With `yes`: the words that mean the lower value, by default 0, false, f, no and n. Rows with other words are left out."""
+    y_values: Annotated[Labels | Pair | None, BeforeValidator(Labels.of)] = None
+    """In place of `y_range`: the two values of y, such as [0, 1], or Labels that say also which words mean them."""
     increasing: Annotated[Literal["auto"] | bool | tuple[bool, bool], BeforeValidator(_rising)] = True
     """Whether y rises or falls with x; "auto" spends 5 % of ε on finding out. For a surface one answer for both columns, or two."""
     loss: Text | Annotated[tuple[Text, Real], Listed] = Field(
@@ -346,15 +390,8 @@ class Curve(Description):
                 "y_range is missing: the public limits of y, such as (0, 100). Where y has two values only, give y_values instead, "
                 "such as (0, 1); where these are words, also yes, the words that mean the higher one."
             )
-        if self.yes is None and self.no is not None:
-            raise InputError("no= goes with yes=, the words that mean the higher of the two values.")
-        if self.yes is not None and self.y_values is None:
-            raise InputError(
-                "yes needs y_values, the two numbers that the words stand for, such as (0, 1), in place of y_range."
-            )
         if self.y in (self.x if isinstance(self.x, tuple) else (self.x,)):
             raise InputError(f"x and y are the same column, {self.y!r}. Name another one for y.")
-        self.answer_words  # noqa: B018 (words that mean both are refused)
         if self.is_surface:
             _surface_bounds(self.bounds)
             for name in ("y_values", "shape", "band"):
@@ -387,14 +424,17 @@ class Curve(Description):
     @property
     def y_ends(self) -> tuple[Fraction, Fraction]:
         """The lowest and the highest y."""
-        return cast("Any", self.y_values or self.y_range)
+        return cast("Any", self.labels.y_values if self.labels else self.y_range)
+
+    @property
+    def labels(self) -> Labels | None:
+        """The two values of y, if there are no others."""
+        return cast("Labels | None", self.y_values)
 
     @property
     def answer_words(self) -> Codes | None:
         """The words of y, if it is read as words."""
-        if self.yes is None:
-            return None
-        return Codes.listed(self.yes, self.no)
+        return self.labels and self.labels.words
 
     @property
     def reading_of_y(self) -> str:
@@ -420,6 +460,25 @@ class Curve(Description):
     def title(self) -> str:
         """The names of the columns."""
         return f"{self.y} by {' and '.join(self.xs)}"
+
+    @classmethod
+    def from_sections(
+        cls,
+        sections: Mapping[str, Section],
+        questions: Mapping[str, Question],
+        resolve: Callable[[str], Path],
+    ) -> Self:
+        """The description, whose labels stand in the same section."""
+        given = gathered(cls, sections, cls.key)
+        if labels := gathered(Labels, sections):
+            given["y_values"] = Labels(**labels)
+        return cls(**given, unit=Unit(**gathered(Unit, sections)))
+
+    @classmethod
+    @cache
+    def section(cls) -> type[Section]:
+        """The section of a spec, with the entries of labels."""
+        return section_of("CurveSection", cls.entries, cls.key, Labels, cls, leave=cls.leaves())
 
     def mechanism(self, guarantee: Guarantee) -> ChainFit | SurfaceFit:
         """The estimator, with every parameter checked."""
@@ -469,17 +528,7 @@ class Curve(Description):
         from isotone.curves.plan import plan
 
         method = str(mechanism.recipe()["method"])
-        result = plan(
-            n=size,
-            **budget_of(kept(guarantee)),
-            loss=self.loss,
-            y_range=self.y_ends,
-            labels=self.y_values is not None or None,
-            methods=tuple(dict.fromkeys((method, "auto", "baseline", "bins"))),
-            output=self.output,
-            neighbours=guarantee.neighbours,
-            contributions=self.privacy_unit.most,
-        )
+        result = plan(own.mechanism, size, methods=tuple(dict.fromkeys((method, "auto", "baseline", "bins"))))
         if self.shape is not None:
             text += " What follows is for curves without the shape: those of other methods, to compare with."
             return CurveOutline(result.rows, text, own.mechanism, result)
@@ -605,27 +654,26 @@ class ChainFit:
     @classmethod
     def of(cls, curve: Curve, guarantee: Guarantee) -> ChainFit:
         """The estimator of a description under a guarantee."""
-        method, steps = curve.method if isinstance(curve.method, tuple) else (curve.method, None)
-        given = {name: getattr(curve, name) for name in _OF_CURVES} | {
-            "method": method,
-            "value_levels": steps,
-        }
+        name, steps = curve.method if isinstance(curve.method, tuple) else (curve.method, None)
+        given = {name: getattr(curve, name) for name in _OF_CURVES}
+        given["y_values"] = curve.labels and curve.labels.y_values
         settings: dict[str, Any] = {
-            **budget_of(guarantee),
-            "neighbours": guarantee.neighbours,
+            "method": curves.Method(name, value_levels=steps),
             "contributions": curve.privacy_unit.most,
             **{name: value for name, value in given.items() if value is not None},
         }
-        problem = curves.PrivateIsotonicRegression(unit=guarantee.unit, **settings).check()
+        problem = curves.PrivateIsotonicRegression(guarantee, **settings).check()
         return cls(settings, guarantee, problem, band_kind(curve.band, problem))
 
     def estimator(self) -> Any:
         """A new estimator."""
-        return curves.PrivateIsotonicRegression(unit=self.guarantee.unit, **self.settings)
+        return curves.PrivateIsotonicRegression(self.guarantee, **self.settings)
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""
-        return {"name": self.name, **plain_value(self.settings)}
+        method = self.settings["method"]
+        steps = {} if method.value_levels is None else {"value_levels": method.value_levels}
+        return _recipe(self, method=method.name, **steps)
 
     def source(self, data: Any, curve: Curve) -> PointSource:
         """Both columns on the grids of the problem."""
@@ -659,7 +707,7 @@ class ChainFit:
     def described(self, curve: Curve, guarantee: Guarantee) -> str:
         """What would be released, in words."""
         loss, shape = (_called(named) for named in (curve.loss, curve.shape))
-        method = str(self.settings["method"])
+        method = self.settings["method"].name
         way = f"{method} method, {loss} loss"
         if curve.shape is not None:
             way = "the published tree" if method == "threshold" else "one draw from all curves"
@@ -678,8 +726,14 @@ class ChainFit:
         return (x, np.where(x < (low + high) / 2, bottom, top)), high, np.linspace(low, high, 5)[1:4]
 
 
-_OF_CURVES = ("bounds", "y_range", "y_values", "increasing", "loss", "output", "shape", "x_grid", "public_n")
+_OF_CURVES = ("bounds", "y_range", "increasing", "loss", "output", "shape", "x_grid", "public_n")
 """Parameters that the estimator of curves has under the same name."""
+
+
+def _recipe(fit: ChainFit | SurfaceFit, **more: Any) -> dict[str, Any]:
+    """The class of an estimator, its guarantee and its parameters, as plain values."""
+    promise = {**budget_of(fit.guarantee), "neighbours": fit.guarantee.neighbours}
+    return {"name": fit.name, **plain_value(promise | {**fit.settings, **more})}
 
 
 def _called(named: Any) -> str:
@@ -719,8 +773,6 @@ class SurfaceFit:
             if isinstance(curve.increasing, tuple)
             else (curve.increasing,) * 2,
             "y_range": curve.y_ends,
-            **budget_of(guarantee),
-            "neighbours": guarantee.neighbours,
             "contributions": curve.privacy_unit.most,
             "loss": curve.loss,
             **({} if curve.public_n is None else {"public_n": curve.public_n}),
@@ -736,11 +788,11 @@ class SurfaceFit:
             "bins": list(self.settings["bins"]),
             "directions": list(self.settings["directions"]),
         }
-        return curves.PrivatePosetRegression.from_features(unit=self.guarantee.unit, **given)
+        return curves.PrivatePosetRegression.from_features(epsilon=self.guarantee, **given)
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""
-        return {"name": self.name, **plain_value(self.settings)}
+        return _recipe(self)
 
     def source(self, data: Any, curve: Curve) -> CellSource:
         """The columns in bins."""

@@ -72,7 +72,8 @@ def _said(release: Release) -> dict[str, Any]:
 
 def _ends(release: Release) -> tuple[float, float]:
     """The lowest and the highest y."""
-    low, high = _said(release)["y_values"] or _said(release)["y_range"]
+    labels = _said(release)["y_values"]
+    low, high = labels["y_values"] if labels else _said(release)["y_range"]
     return float(Fraction(low)), float(Fraction(high))
 
 
@@ -152,7 +153,7 @@ class CurvePage(Page):
     def rules(self, release: Release) -> list[str]:
         """The bounds of x."""
         low, high = _said(release)["bounds"]
-        words = _said(release).get("yes")
+        words = (_said(release)["y_values"] or {}).get("yes")
         read = (
             []
             if words is None
