@@ -491,7 +491,8 @@ def section_of(
     for kind in kinds:
         own = getattr(kind, "key", "")
         for field, where, entry in placed(kind, own):
-            if where == section and field not in leave and entry not in base.model_fields:
+            taken = entry in base.model_fields or entry in entries
+            if where == section and field not in leave and not taken:
                 info = fields_of(kind)[field]
                 kept: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
                 default = ... if info.is_required() else info.default

@@ -88,8 +88,8 @@ def test_words_that_nothing_would_look_at_are_refused(tmp_path):
     (tmp_path / "s.toml").write_text(
         SPEC.format(data="", curve='yes = ["Ja"]').replace("y_values", "y_range")
     )
-    with pytest.raises(SpecError, match="y_values"):
-        load_spec(tmp_path / "s.toml")
+    with pytest.raises(InputError, match="y_values"):
+        load_spec(tmp_path / "s.toml").plan()
     (tmp_path / "s.toml").write_text(SPEC.format(data='yes = ["Ja"]', curve=""))
     with pytest.raises(SpecError, match=r"data\.yes is for counts"):
         load_spec(tmp_path / "s.toml")
