@@ -27,12 +27,12 @@ from isotone.interop.opendp.measurements import counts_measurement, table_measur
 from isotone.ledger import Ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.guarantee import Guarantee
+from isotone.process import silent
 from isotone.reading.questions import Answers, Question
 from isotone.reading.records import RecordSource
 from isotone.reading.sources import blank
 from isotone.release import pipeline
 from isotone.release.manifest import Stated
-from isotone.silence import silent
 from tests.neighbours.values import PUBLIC
 
 __all__ = ["ENTRIES", "Entry", "Records", "charging", "states"]

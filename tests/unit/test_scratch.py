@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from isotone.errors import IsotoneError
-from isotone.scratch import orphans, own_folder, scratch
+from isotone.process import orphans, own_folder, scratch
 
 KEEPER = """
 import sys, time
 from pathlib import Path
-from isotone.scratch import own_folder
+from isotone.process import own_folder
 print(own_folder(Path(sys.argv[1]), "a-", ".x").path, flush=True)
 time.sleep(600)
 """
@@ -69,14 +69,14 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(tmp_path, monk
 
 
 def test_where_there_are_no_locks_nothing_is_swept(tmp_path, monkeypatch):
-    monkeypatch.setattr("isotone.scratch.fcntl", None)
+    monkeypatch.setattr("isotone.process.fcntl", None)
     own_folder(tmp_path, "a-", ".x").let_go()
     assert names(tmp_path) == []
 
 
 def test_the_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_an_ended_one_by_itself(tmp_path):
     code = (
-        "import os, sys; from isotone.scratch import scratch; (scratch() / 'rows').touch(); print(scratch())"
+        "import os, sys; from isotone.process import scratch; (scratch() / 'rows').touch(); print(scratch())"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
@@ -91,7 +91,7 @@ def test_the_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_an_e
 
 
 def test_a_machine_without_room_for_temporary_files_is_said(monkeypatch):
-    monkeypatch.setattr("isotone.scratch._mine", None)
+    monkeypatch.setattr("isotone.process._mine", None)
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
     with pytest.raises(IsotoneError, match="TMPDIR"):
         scratch()

@@ -79,7 +79,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[Callable[[floa
         TextColumn("{task.fields[what]}"),
         TimeElapsedColumn(),
     )
-    # on a descriptor of its own: that of standard error is closed while data is read (silence.py)
+    # on a descriptor of its own: that of standard error is closed while data is read (process.py)
     with (
         os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding) as screen,
         Progress(*columns, console=Console(file=screen, highlight=False), transient=True) as bar,

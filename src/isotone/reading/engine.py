@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from isotone.mechanism import Progress, no_progress
-from isotone.scratch import scratch
+from isotone.process import scratch
 
 __all__ = ["connect", "forget", "nowhere", "watching"]
 

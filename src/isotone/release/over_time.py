@@ -20,6 +20,7 @@ from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.checks import plain_text, truth
 from isotone.privacy.guarantee import Guarantee
+from isotone.process import silent
 from isotone.reading.sources import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.series.description import Series, SeriesManifest, Shown, release_of
@@ -27,7 +28,6 @@ from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_t
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
 from isotone.series.state import OpenSeries, open_series
-from isotone.silence import silent
 
 __all__ = ["closed", "opened", "published"]
 

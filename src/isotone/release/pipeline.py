@@ -31,6 +31,7 @@ from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
 from isotone.privacy.guarantee import Guarantee
+from isotone.process import alone_in, orphans, own_folder, scratch, silent
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.description import Description
@@ -39,8 +40,6 @@ from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
 from isotone.release.result import Release, load_release, seal
 from isotone.release.waves import require_affordable
-from isotone.scratch import alone_in, orphans, own_folder, scratch
-from isotone.silence import silent
 
 __all__ = [
     "Job",

@@ -25,9 +25,9 @@ from isotone.order import Poset
 from isotone.planning import aligned
 from isotone.privacy.checks import one_of, truth
 from isotone.privacy.guarantee import Guarantee
+from isotone.process import alone_in
 from isotone.release.folder import read_columns, read_json
 from isotone.release.manifest import FORMAT, Manifest, csv_text, digest, guarantee_from, order_from
-from isotone.scratch import alone_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

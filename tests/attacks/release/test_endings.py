@@ -16,9 +16,9 @@ from tests.support import flat
 import isotone as iso
 from isotone.errors import InputError
 from isotone.ledger import AttemptError
+from isotone.process import silent
 from isotone.reading.sources import SourceError
 from isotone.release.pipeline import Job
-from isotone.silence import silent
 
 P = iso.Poset.chain(["ill"])
 NAME = "Ann Miller"
@@ -184,7 +184,7 @@ def test_streams_that_are_closed_stay_closed(tmp_path):
     """A service may have no standard streams at all, and other files where they would be."""
     code = (
         "import os, sys\n"
-        "from isotone.silence import silent\n"
+        "from isotone.process import silent\n"
         "assert sys.stdout is sys.stderr is None\n"
         "files = [os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) for _ in range(2)]\n"  # they are 1 and 2 now
         "with silent(lambda *_: None) as tell:\n"

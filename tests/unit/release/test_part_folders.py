@@ -15,9 +15,9 @@ from tests.support import flat
 import isotone as iso
 from isotone.errors import IsotoneError, LedgerError
 from isotone.ledger import Attempt, AttemptError
+from isotone.process import scratch
 from isotone.reading.engine import connect
 from isotone.release import load_release, verify
-from isotone.scratch import scratch
 
 P = iso.Poset.chain(["twice", "hyp"])
 

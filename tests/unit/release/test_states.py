@@ -13,10 +13,10 @@ from tests.support.release_worker import Worker
 import isotone as iso
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Attempt, AttemptError, LostError
+from isotone.process import scratch
 from isotone.release import Ledger, load_release, load_spec, verify
 from isotone.release.pipeline import Place
 from isotone.release.result import seal
-from isotone.scratch import scratch
 
 SPEC = """
 [data]

@@ -19,8 +19,8 @@ from isotone.curves.problem import columns_of, numbers_of, only_column, shape_of
 from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.privacy.checks import shown
+from isotone.process import silent
 from isotone.reading.values import real_of, text_of, texts, values_of
-from isotone.silence import silent
 
 __all__ = ["Deferred", "FrozenScores", "outcomes", "two_classes"]
 

@@ -19,6 +19,7 @@ from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list
 from isotone.privacy.guarantee import Guarantee
+from isotone.process import scratch
 from isotone.reading.questions import Question
 from isotone.reading.records import Groups, RecordSource
 from isotone.reading.sources import Frame, blank
@@ -34,7 +35,6 @@ from isotone.release.kinds.counts.columns import LawEntry, law_entry
 from isotone.release.kinds.counts.description import Counts, questions_for
 from isotone.release.manifest import Manifest, Stated, canonical_json, content_hash, require_writable
 from isotone.release.result import Release, seal
-from isotone.scratch import scratch
 from isotone.series.register import HistoryRules, Register, random_key
 from isotone.series.series_mechanism import SeriesMechanism, rebuild
 from isotone.series.series_plan import plan_series
