@@ -20,7 +20,7 @@ from isotone.counts import OrderGaussianMechanism, consistent
 from isotone.counts.norm import norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
-from isotone.noise.choices import PLAIN_CANDIDATES, choose_segments
+from isotone.noise.bits import PLAIN_CANDIDATES, choose_segments
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import tables as bipartition_tables
 from isotone.order.bipartitions.moments import expected_squares

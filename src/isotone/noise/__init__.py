@@ -10,16 +10,14 @@ from isotone.noise.bits import (
     bernoulli,
     bernoulli_exp,
     bernoulli_exp_lazily,
-    random_below,
-    random_belows,
-    random_bits,
-    random_words,
-)
-from isotone.noise.choices import (
     choose_exponential,
     choose_exponential_segments,
     choose_integer,
     choose_lazily,
+    random_below,
+    random_belows,
+    random_bits,
+    random_words,
     shuffle,
 )
 from isotone.noise.exponential import (

@@ -13,7 +13,7 @@ from tests.support.chisquare import FALSE_ALARM, chi_square_p
 from tests.support.tape import Script
 
 from isotone import noise
-from isotone.noise import choices as exponential_choice
+from isotone.noise import bits as exponential_choice
 from isotone.noise import laplace as bulk
 from isotone.noise import laplace as digits
 from isotone.noise.laplace import geometric_digits

@@ -58,7 +58,7 @@ def assert_law(P: Poset, rows: NDArray[np.float64]) -> None:
 def test_every_pair_is_drawn_equally_often_by_all_paths(P, monkeypatch):
     """Through the code that releases: the law of its draws, exactly, and not by chance."""
     made = interleaved_sampler(P.canonical.order)
-    sources = ["isotone.noise.choices.random_below"]
+    sources = ["isotone.noise.bits.random_below"]
     law = follow_all_paths(
         lambda: tuple(map(tuple, (part.tolist() for part in made.draw_spans(ExactDraws())))),
         monkeypatch,

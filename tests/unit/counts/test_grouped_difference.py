@@ -135,7 +135,7 @@ def test_bipartitions_of_the_stack_are_those_of_the_groups(P, groups):
 def test_all_paths_draw_every_pair_equally_often(monkeypatch):
     """Through the code that releases: the law of its draws, exactly, and not by chance."""
     m = GroupedDifferenceMechanism(ONE, 1, groups=3)
-    sources = ["isotone.noise.choices.random_below"]
+    sources = ["isotone.noise.bits.random_below"]
     law = follow_all_paths(lambda: ends_of(m, *m.sampler.draw_slots(ExactDraws())), monkeypatch, sources)
     expected = ends_by_group(ONE, 3)
     assert law.unexplored == 0

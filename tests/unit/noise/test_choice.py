@@ -10,7 +10,7 @@ from tests.support.untimed import untimed
 from isotone.errors import InputError
 from isotone.noise import choose_integer, shuffle
 
-SOURCE = ["isotone.noise.choices.random_below"]
+SOURCE = ["isotone.noise.bits.random_below"]
 
 
 @pytest.mark.parametrize("size", range(6))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
 from isotone.errors import InputError
-from isotone.noise import choices as choice_kernel
-from isotone.noise import choices as exponential_choice
+from isotone.noise import bits as choice_kernel
+from isotone.noise import bits as exponential_choice
 from isotone.noise import choose_exponential, choose_exponential_segments
-from isotone.noise.choices import _in_octaves, _settle, _weights
+from isotone.noise.bits import _in_octaves, _settle, _weights
 
 # what a type checker would refuse already
 UNSIGNED: Any = np.array([2**63, 5], dtype=np.uint64)

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 from tests.support.untimed import untimed
 
 from isotone.errors import InputError
-from isotone.noise import choices as lazy_choice
+from isotone.noise import bits as lazy_choice
 from isotone.noise import choose_lazily
-from isotone.noise.bits import exp_negative
-from isotone.noise.choices import OPEN, REJECTED, locate
+from isotone.noise.bits import OPEN, REJECTED, exp_negative, locate
 
 weight_lists = st.lists(st.fractions(0, 10), min_size=1, max_size=6).filter(any)
 

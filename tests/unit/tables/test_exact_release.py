@@ -10,8 +10,7 @@ import pytest
 from tests.support.tables_exact import exact_geometric, product, shapes
 
 from isotone import noise
-from isotone.noise.bits import powers_of_exp
-from isotone.noise.choices import OPEN
+from isotone.noise.bits import OPEN, powers_of_exp
 from isotone.privacy.draws import ExactDraws
 from isotone.published.tables.scales import ScaleMechanism, levels_by_row
 from isotone.tables import fixed_point, unfixed_optimum

@@ -16,8 +16,7 @@ from isotone.errors import InputError, IsotoneError
 from isotone.kernels import kernel
 from isotone.lazy import from_extra
 from isotone.mechanism import Error
-from isotone.noise.bits import powers_of_exp
-from isotone.noise.choices import OPEN, locate
+from isotone.noise.bits import OPEN, locate, powers_of_exp
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Unit
 from isotone.tables.distribution import DistributionLike
