@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from isotone.curves.curve import CURVES, DESIGNS, Reference, least_risk, risk
-from isotone.curves.cuts import TREE_POINTS, ChainProblem
+from isotone.curves.cuts import CURVES, DESIGNS, TREE_POINTS, ChainProblem, Reference, least_risk, risk
 from isotone.curves.losses import parse_loss
 from isotone.curves.problem import CurveSetting, Grid
 from isotone.curves.regression import mechanism_for

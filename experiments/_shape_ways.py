@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import add_rows
+from isotone.curves.bands import spread_of
 from isotone.curves.circuits import SeededCurveDraws, cheapest
-from isotone.curves.curve import Curve
-from isotone.curves.cuts import ChainProblem
+from isotone.curves.cuts import ChainProblem, Curve
 from isotone.curves.losses import parse_loss
 from isotone.curves.posterior import NoisySums, values_of_bins
-from isotone.curves.posterior_fit import spread_of
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.shape_posterior import NearestOfShape, PosteriorOfShape
 from isotone.curves.shapes import parse_shape

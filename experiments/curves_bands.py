@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from common import read_table, save_figure, write_table
-from isotone.curves.bands import KINDS, MeasuredSums
+from isotone.curves.bands import KINDS, MeasuredSums, PosteriorFit
 from isotone.curves.circuits import SeededCurveDraws
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import Squared
 from isotone.curves.posterior import NoisySums, pooled
-from isotone.curves.posterior_fit import PosteriorFit
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.mechanism import Progress
 

@@ -25,11 +25,11 @@ from _curve_populations import HELD_OUT, POINTS, SEED, TUNED, UNIT, Population
 from _curve_rivals import RIVALS, before
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import PrivateIsotonicRegression
+from isotone.curves.bands import PosteriorFit, curve_of
 from isotone.curves.circuits import SeededCurveDraws
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import Squared
 from isotone.curves.plan import plan
-from isotone.curves.posterior_fit import PosteriorFit, curve_of
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.mechanism import Progress
 from isotone.order.isotonic import pool_adjacent_violators

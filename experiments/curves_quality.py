@@ -34,8 +34,7 @@ from _curve_goals import (
 )
 from common import DATA, read_table, save_figure, write_table
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.curve import CURVES, DESIGNS, CurveMechanism, Reference, least_risk, risk
-from isotone.curves.cuts import TREE_POINTS
+from isotone.curves.cuts import CURVES, DESIGNS, TREE_POINTS, CurveMechanism, Reference, least_risk, risk
 from isotone.curves.losses import parse_loss
 from isotone.curves.plan import plan
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records

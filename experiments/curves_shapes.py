@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 
 from _shape_ways import cases_of, distances, table_of_ways
 from common import save_figure, write_table
-from isotone.curves.curve import risk
-from isotone.curves.cuts import TREE_POINTS, ChainProblem
+from isotone.curves.cuts import TREE_POINTS, ChainProblem, risk
 from isotone.curves.losses import parse_loss
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from _curve_goals import METHODS, UNIT, Row, blueprint, columns_of, points_of
 from common import save_figure, write_table
-from isotone.curves.curve import least_risk, risk
+from isotone.curves.cuts import least_risk, risk
 from isotone.curves.losses import parse_loss
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import mechanism_for

@@ -1,7 +1,7 @@
 """Which mechanisms pay for losses that no sum determines: absolute, Huber, and quantiles off the middle.
 
 Excess risk over the best curve without privacy, as ratios to what ``auto`` takes: geometric means over fourteen
-populations of ``isotone.curves.curve``, seeded.
+populations of ``isotone.curves.cuts``, seeded.
 """
 
 from __future__ import annotations
@@ -16,8 +16,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from common import save_figure, write_table
-from isotone.curves.curve import CURVES, DESIGNS, OTHER_CURVES, CurveMechanism, Reference, least_risk, risk
-from isotone.curves.cuts import ChainProblem, StepFit, TreeMechanism
+from isotone.curves.cuts import (
+    CURVES,
+    DESIGNS,
+    OTHER_CURVES,
+    ChainProblem,
+    CurveMechanism,
+    Reference,
+    StepFit,
+    TreeMechanism,
+    least_risk,
+    risk,
+)
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import LineFit, RefinedLineFit
 from isotone.curves.losses import parse_loss

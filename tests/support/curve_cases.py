@@ -12,12 +12,20 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from isotone.curves.curve import Curve, CurveMechanism
-from isotone.curves.cuts import ChainProblem, DrawShares, Imbalance, MeanBins, QuantileBins, TreeMechanism
+from isotone.curves.bands import PosteriorFit, RoundShares
+from isotone.curves.cuts import (
+    ChainProblem,
+    Curve,
+    CurveMechanism,
+    DrawShares,
+    Imbalance,
+    MeanBins,
+    QuantileBins,
+    TreeMechanism,
+)
 from isotone.curves.lines import LineFit
 from isotone.curves.losses import Absolute, Huber, Logistic, Pinball, Squared, parse_loss
 from isotone.curves.posterior import CurvePosterior, NoisySums
-from isotone.curves.posterior_fit import PosteriorFit, RoundShares
 from isotone.curves.problem import FINE, CurveSetting, Grid
 from isotone.curves.regression import mechanism_for
 from isotone.curves.shape_posterior import (

@@ -18,7 +18,7 @@ import pytest
 
 from isotone.curves import circuits as selection
 from isotone.curves.circuits import Circuit, CircuitTables, descend
-from isotone.curves.curve import Curve
+from isotone.curves.cuts import Curve
 from isotone.curves.problem import Records
 
 __all__ = [

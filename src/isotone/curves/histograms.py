@@ -10,8 +10,7 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import CurveDraws
-from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.cuts import ChainProblem
+from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RiskBound
 from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.posterior import equal_bins
 from isotone.curves.problem import CurveSetting, Records

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import CurveDraws
-from isotone.curves.curve import Curve
-from isotone.curves.cuts import MANY, ChainProblem, DrawnValues, DrawShares, Imbalance
+from isotone.curves.cuts import MANY, ChainProblem, Curve, DrawnValues, DrawShares, Imbalance
 from isotone.curves.posterior import pooled
 from isotone.curves.problem import FINE, Records
 from isotone.curves.tree import AdditiveScore, BoundaryScore, HalvingScore, Parts, draw_boundaries, merged

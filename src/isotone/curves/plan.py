@@ -2,7 +2,7 @@
 
 No private data are read and no budget is spent. The reference populations are twenty pairs of a curve (logistic, a step, a line,
 a constant, one with few positives, stairs) and a design of ``x`` (uniform, one crowd, near one end, whole years, about the middle,
-two heaps): ``isotone.curves.curve.PLANNED``. A plan has the range from the tenth to the ninetieth of a hundred such
+two heaps): ``isotone.curves.cuts.PLANNED``. A plan has the range from the tenth to the ninetieth of a hundred such
 populations: most real curves lie in it, and some do not.
 """
 
@@ -15,8 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from isotone.curves.curve import CurveMechanism, Reference, least_risk, planned, risk
-from isotone.curves.cuts import ChainProblem, usual_points
+from isotone.curves.cuts import (
+    ChainProblem,
+    CurveMechanism,
+    Reference,
+    least_risk,
+    planned,
+    risk,
+    usual_points,
+)
 from isotone.curves.losses import Loss, parse_loss
 from isotone.curves.problem import ConcentratedSetting, CurveSetting, FitBudget, Grid, parse_y
 from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
 from isotone.curves.circuits import Circuit, CurveDraws, exact_draws
-from isotone.curves.curve import MechanismRule, RegressionMechanism, RiskBound
+from isotone.curves.cuts import MechanismRule, RegressionMechanism, RiskBound
 from isotone.curves.ideals import MOST_IDEALS, MOST_WORDS, Cut, Region
 from isotone.curves.losses import Slopes, largest_range, parse_loss
 from isotone.curves.posterior import faint, middles, noisy_means, noisy_sums, rescaled

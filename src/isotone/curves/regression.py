@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.array_types import Bools, Floats, Ints
-from isotone.curves.bands import Band, MeasuredSums, no_band
+from isotone.curves.bands import Band, Law, MeasuredSums, PossibleSums, PosteriorFit, no_band, possible_sums
 from isotone.curves.circuits import CurveDraws, exact_draws
-from isotone.curves.curve import Curve, CurveMechanism, MechanismRule
 from isotone.curves.cuts import (
     MANY,
     ChainProblem,
+    Curve,
+    CurveMechanism,
     MeanBins,
+    MechanismRule,
     QuantileBins,
     StepFit,
     TreeMechanism,
@@ -31,7 +33,6 @@ from isotone.curves.cuts import (
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import LineFit, RefinedLineFit
 from isotone.curves.losses import add_linear_losses, parse_loss
-from isotone.curves.posterior_fit import Law, PossibleSums, PosteriorFit, possible_sums
 from isotone.curves.problem import (
     COUNTING_SHARE,
     FINE,

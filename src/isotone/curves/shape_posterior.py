@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Floats, Ints
+from isotone.curves.bands import PosteriorFit, curve_of, spread_of
 from isotone.curves.circuits import Circuit, CircuitTables, CurveDraws, cheapest
-from isotone.curves.curve import Curve, CurveMechanism, RegressionMechanism, RiskBound
-from isotone.curves.cuts import ChainProblem
+from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RegressionMechanism, RiskBound
 from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.posterior import NoisySums, equal_bins, values_of_bins
-from isotone.curves.posterior_fit import PosteriorFit, curve_of, spread_of
 from isotone.curves.problem import Grid, Records
 from isotone.curves.shapes import (
     CurveGraph,

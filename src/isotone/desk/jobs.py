@@ -17,9 +17,8 @@ from pathlib import Path
 from isotone.desk.folder import PathError, Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
-from isotone.release.folder import has_file, read_file
 from isotone.release.pipeline import request_id
-from isotone.release.result import Release, load_release
+from isotone.release.result import Release, has_file, load_release, read_file
 from isotone.release.spec import Spec, deliver, open_ledger
 from isotone.release.verify import Verdict, verify
 

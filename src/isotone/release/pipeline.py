@@ -35,10 +35,9 @@ from isotone.process import alone_in, orphans, own_folder, scratch, silent
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.description import Description
-from isotone.release.folder import LARGEST
 from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
-from isotone.release.result import Release, load_release, seal
+from isotone.release.result import LARGEST, Release, load_release, seal
 from isotone.release.waves import require_affordable
 
 __all__ = [

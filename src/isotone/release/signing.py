@@ -21,8 +21,7 @@ from typing import Any
 
 from isotone.errors import InputError, IsotoneError
 from isotone.lazy import install
-from isotone.release.folder import read_file
-from isotone.release.result import load_release, write_file
+from isotone.release.result import load_release, read_file, write_file
 
 __all__ = [
     "SIGNATURE",

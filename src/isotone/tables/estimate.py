@@ -8,15 +8,21 @@ done twice. Only private outputs and public numbers enter: all of this is post-p
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import lgamma, log, pi
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, lgamma, log, pi, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.noise import UnevenLine
+from isotone.tables.matrices.geometric import Rates, spread, step_rates
 from isotone.tables.smooth import (
     DISPERSIONS,
+    SILENT,
     DirectViews,
     Fit,
     FittedModel,
@@ -28,12 +34,23 @@ from isotone.tables.smooth import (
 )
 
 __all__ = [
+    "Beliefs",
+    "GaussianBeliefs",
+    "GeometricBeliefs",
     "HistogramEstimate",
+    "content",
+    "deviation_bound",
+    "error_law",
     "estimate_histogram",
     "few_distinct",
     "fit_on",
+    "is_shortest",
+    "largest_deviation",
+    "shortest",
     "stand_out",
+    "unbiased",
     "unsmoothed",
+    "variances",
 ]
 
 
@@ -277,3 +294,258 @@ def _in_words(shapes: Shapes, chosen: FittedModel) -> str:
 
 def _told(histogram: NDArray[np.float64], size: int, model: str) -> HistogramEstimate:
     return HistogramEstimate(histogram * (size / float(np.sum(histogram))), model)
+
+
+# What a noisy count says about the true count of its category: posteriors, intervals, and estimates without bias.
+
+# Intervals of true counts from their posteriors.
+
+_KEPT = 0.92  # the share of intervals of 95 % that a release is to keep
+_SPREADS = 4.0  # standard deviations of chance that still leave so many
+_TOLD = 20.0  # times the square of the ε of a step: the share of categories that tell what their prior is
+_FEWEST = 200  # categories: with fewer, no content leaves room for chance
+
+
+def content(level: float, size: int) -> float:
+    """How much of its posterior an interval of this level has, where ``size`` categories share a prior.
+
+    Chance alone leaves out more than one means to where categories are few. Intervals that miss less make up for it: those of
+    95 % have the upper limit of Wilson for 92 %, so that four standard deviations of chance leave 92 % of them. This is a public number.
+
+    >>> [round(content(0.95, size), 4) for size in (50, 200, 400, 1000)]
+    [0.969, 0.969, 0.9594, 0.95]
+    """
+    size = max(size, _FEWEST)
+    square = _SPREADS**2 / size
+    chance = sqrt(square * (_KEPT * (1 - _KEPT) + square / 4))
+    limit = (_KEPT + square / 2 + chance) / (1 + square)
+    return 1 - (1 - level) * min(1.0, (1 - limit) / 0.05)
+
+
+def shortest(law: NDArray[np.float64], level: float) -> tuple[int, int]:
+    """The shortest interval of whole numbers that has ``level`` of a law, and of equally short ones the likeliest.
+
+    >>> shortest(np.array([0.04, 0.5, 0.46]), 0.95)
+    (1, 2)
+    """
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    low = np.arange(len(law))
+    high = np.maximum(np.searchsorted(below, below[:-1] + level), low + 1)
+    high[0] = min(high[0], len(law))  # all counts, if rounding leaves them less
+    low, high = low[high <= len(law)], high[high <= len(law)]
+    best = np.argmin(high - low - (below[high] - below[low]))
+    return int(low[best]), int(high[best]) - 1
+
+
+def is_shortest(law: NDArray[np.float64], low: int, high: int, level: float, loose: float) -> bool:
+    """Whether an interval is the shortest of a law that is known up to ``loose``."""
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    width, own = high + 1 - low, below[high + 1] - below[low]
+    likeliest, shorter = (float(np.max(below[w:] - below[: len(below) - w])) for w in (width, width - 1))
+    return own >= max(level, likeliest) - loose and (width == 1 or shorter < level + loose)
+
+
+# What a noisy count says about the true count of its category, given the histogram of all of them.
+
+_EVEN, _ONE_OFF = 30, 40
+"""Categories that are added to those believed in, before intervals are read off: spread evenly over all counts, and one count off
+those believed in. Without them a prior that is too sharp in one release leaves out too many. Large tables do not notice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs(ABC):
+    """The posteriors of true counts.
+
+    The prior are the probabilities, with a few doubtful categories more: a few categories say little about others.
+    """
+
+    probabilities: NDArray[np.float64]
+    size: int
+
+    @abstractmethod
+    def _log_noise(self, k: int) -> NDArray[np.float64]:
+        """The log probability of reading ``k`` from each true count, up to a constant."""
+
+    def prior(self) -> NDArray[np.float64]:
+        """The probabilities with their doubt."""
+        ends = np.pad(self.probabilities, 1, mode="edge")
+        one_off = (ends[:-2] + ends[2:]) / 2
+        doubtful = _EVEN / len(one_off) + _ONE_OFF * one_off
+        return (self.size * self.probabilities + doubtful) / (self.size + _EVEN + _ONE_OFF)
+
+    def posterior(self, k: int, prior: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The probabilities of the true count of a category that reads ``k``."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.prior() if prior is None else prior) + self._log_noise(k)
+        weights = np.exp(logs - np.max(logs))
+        return weights / np.sum(weights)
+
+    def mean(self, k: int) -> float:
+        """The posterior mean of a category that reads ``k``, without doubt in the probabilities.
+
+        Doubt widens intervals, but would pull the means of small tables to the middle of the range.
+        """
+        return float(self.posterior(k, self.probabilities) @ np.arange(len(self.probabilities)))
+
+    def means(self, noisy: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The posterior mean of each reading."""
+        return self._each(noisy, lambda k: [self.mean(k)])[0]
+
+    def intervals(self, noisy: NDArray[np.int64], level: float) -> NDArray[np.int64]:
+        """For each reading, the ends of the shortest interval with what an interval of this level has of the posterior."""
+        share = self.content(level)
+        return self._each(noisy, lambda k: shortest(self.posterior(k), share)).astype(np.int64)
+
+    def content(self, level: float) -> float:
+        """How much of its posterior an interval of this level has: more where categories are few, or where noise lets few of them tell."""
+        return content(level, self.telling)
+
+    @property
+    def telling(self) -> int:
+        """How many categories tell what the prior is, a public number."""
+        return self.size
+
+    def _each(self, noisy: NDArray[np.int64], read: Callable[[int], Any]) -> NDArray[np.float64]:
+        """What ``read`` says of each noisy count, computed once for equal ones."""
+        seen, where = np.unique(noisy, return_inverse=True)
+        found = np.array([read(int(k)) for k in seen])
+        return found.T[:, where] if len(seen) else np.zeros((2, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricBeliefs(Beliefs):
+    """From clamped noisy counts with geometric noise, whose steps have ``rates``."""
+
+    rates: Rates
+    step: float
+
+    @property
+    def telling(self) -> int:
+        """All categories, and fewer where the ε of a step is small: there their noisy counts leave much of the prior open."""
+        return int(self.size * min(1.0, _TOLD * self.step**2))
+
+    def _log_noise(self, k: int) -> NDArray[np.float64]:
+        place = np.concatenate([[0.0], np.cumsum(step_rates(len(self.probabilities), self.rates))])
+        return -np.abs(place - place[k])
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianBeliefs(Beliefs):
+    """From noisy counts, any whole numbers, with discrete Gaussian noise of weight ``exp(−d²/(2·variance))``."""
+
+    variance: float
+
+    def _log_noise(self, k: int) -> NDArray[np.float64]:
+        apart = np.asarray(k - np.arange(len(self.probabilities)), np.float64)
+        return -(apart**2) / (2 * self.variance)
+
+
+# An unbiased estimate of each true count from its noisy count alone, and its standard deviation.
+#
+# Where all steps of the noise have the same rate it is the noisy count itself. Otherwise noise is lopsided next to a step of
+# another rate, and the inverse of the noise matrix says what to add (docs/theory/tables-whole.md, section 2). The standard
+# deviation depends on the true count, which is private: :func:`largest_deviation` is its maximum over all counts, a
+# public number.
+
+_TAIL = 30.0  # a noisy count is further away, by this sum of rates, with a probability of e^-30
+
+
+def unbiased(noisy: NDArray[np.int64], line: UnevenLine) -> NDArray[np.float64]:
+    """For each noisy count, which may be any whole number, an estimate whose mean is the true count.
+
+    >>> from fractions import Fraction
+    >>> unbiased(np.array([-3, 0, 9]), UnevenLine(Fraction(1), (1, 1), 1))
+    array([-3.,  0.,  9.])
+    """
+    shift = _shifts(line)
+    inside = (noisy >= 0) & (noisy < len(shift))
+    return np.asarray(noisy + np.where(inside, shift[np.clip(noisy, 0, len(shift) - 1)], 0.0), np.float64)
+
+
+def largest_deviation(line: UnevenLine) -> float:
+    """The largest standard deviation of :func:`unbiased` over all true counts."""
+    rate = min(float(line.unit) * line.outside, SILENT)
+    a = np.exp(-rate)
+    plain = float(np.sqrt(2 * a) / -np.expm1(-rate))
+    if set(line.weights) <= {line.outside}:
+        return plain
+    return max(plain, float(np.sqrt(np.max(variances(line)))))
+
+
+def deviation_bound(line: UnevenLine, other: UnevenLine) -> float:
+    """At least the standard deviation of :func:`unbiased` on every line each of whose steps is that of one of two lines.
+
+    The variance for a true count is the mean, over its noisy counts, of a function of the two steps beside a noisy count (docs/theory/tables-whole.md,
+    section 2). So it is at most the largest value of that function.
+    """
+    largest = 0.0
+    for below, above in product((line, other), repeat=2):
+        down, up = _corrections(_steps(below)[0], _steps(above)[1])
+        largest = max(largest, float(np.max(down + up + (down - up) ** 2)))
+    return sqrt(largest)
+
+
+def error_law(line: UnevenLine, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How far :func:`unbiased` is from a true count on the line, and with which probabilities.
+
+    >>> from fractions import Fraction
+    >>> errors, law = error_law(UnevenLine(Fraction(1), (1, 1), 1), 2)
+    >>> bool(abs(law @ errors) < 1e-9), round(float(law.sum()), 9)
+    (True, 1.0)
+    """
+    unit, top = float(line.unit), len(line.weights)
+    room = ceil(_TAIL / (unit * min((line.outside, *line.weights))))
+    x = np.arange(count - room, count + room + 1)
+    inside = np.clip(x, 0, top)
+    place = unit * (line.positions[inside] + line.outside * (x - inside).astype(np.float64))
+    rate = min(unit * line.outside, SILENT)
+    weights = np.where(x == inside, _steps(line)[2][inside], np.tanh(rate / 2))
+    return unbiased(x, line) - count, weights * np.exp(-np.abs(place - place[room]))
+
+
+def _steps(line: UnevenLine) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The rates below and above each count, and the weights of the columns of the noise without clamping."""
+    edge = [float(line.unit) * line.outside]
+    below = np.minimum(np.concatenate([edge, line.rates]), SILENT)
+    above = np.minimum(np.concatenate([line.rates, edge]), SILENT)
+    return below, above, _weights(below, above)
+
+
+def _weights(below: NDArray[np.float64], above: NDArray[np.float64]) -> NDArray[np.float64]:
+    return -np.expm1(-below - above) / ((1 + np.exp(-below)) * (1 + np.exp(-above)))
+
+
+def _corrections(
+    below: NDArray[np.float64], above: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the steps below and above each noisy count take from it, and add to it."""
+    weights = _weights(below, above)
+    down, up = (np.exp(-rate) / -np.expm1(-2 * rate) / weights for rate in (below, above))
+    return down, up
+
+
+def _shifts(line: UnevenLine) -> NDArray[np.float64]:
+    below, above, _ = _steps(line)
+    down, up = _corrections(below, above)
+    return down - up
+
+
+def variances(line: UnevenLine) -> NDArray[np.float64]:
+    """The variance of :func:`unbiased` for every true count of the line, with the tails outside in closed form."""
+    _, _, weights = _steps(line)
+    rates = np.minimum(line.rates, SILENT)
+    counts, u = np.arange(len(weights)), np.arange(len(weights)) + _shifts(line)
+    a = np.exp(-min(float(line.unit) * line.outside, SILENT))
+    w, first, second = (1 - a) / (1 + a), a / (1 - a) ** 2, a * (1 + a) / (1 - a) ** 3
+    place = np.concatenate([[0.0], np.cumsum(rates)])
+    from_low, from_high = np.exp(-place), np.exp(-(place[-1] - place))
+    # sums of (u - c)² with u = -d below the line and u = top + d above it, d = 1, 2, …
+    middle = counts.mean()
+    moments = [spread(weights * (u - middle) ** power, rates) for power in (0, 1, 2)]
+    off = counts - middle
+    inside = moments[2] - 2 * off * moments[1] + off**2 * moments[0]
+    gap = counts[-1] - counts
+    zeroth = a / (1 - a)
+    low = w * from_low * (second + 2 * counts * first + counts**2 * zeroth)
+    high = w * from_high * (second + 2 * gap * first + gap**2 * zeroth)
+    return inside + low + high

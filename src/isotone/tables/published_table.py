@@ -15,7 +15,7 @@ from isotone.array_types import Ints
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.posterior import Beliefs
+from isotone.tables.estimate import Beliefs
 
 __all__ = [
     "Measurement",

@@ -24,16 +24,16 @@ from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.checks import Number, exact, one_of
 from isotone.privacy.draws import Draws
-from isotone.tables.estimate import estimate_histogram
-from isotone.tables.matrices.geometric import geometric_matrix
-from isotone.tables.posterior import (
+from isotone.tables.estimate import (
     GeometricBeliefs,
     deviation_bound,
     error_law,
+    estimate_histogram,
     largest_deviation,
     unbiased,
     variances,
 )
+from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.smooth import SILENT, Views, noise_precision
 
 __all__ = [

@@ -22,8 +22,7 @@ from isotone.privacy.checks import Number, exact, positive, share, truth, whole_
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
 from isotone.tables.distribution import Counts, top_coded
-from isotone.tables.estimate import estimate_histogram
-from isotone.tables.posterior import GaussianBeliefs
+from isotone.tables.estimate import GaussianBeliefs, estimate_histogram
 from isotone.tables.published_table import Measurement, PublishedTable, Stratum
 from isotone.tables.smooth import BINNED, DirectViews, GaussianViews, binned_channel
 from isotone.tables.thresholds import (

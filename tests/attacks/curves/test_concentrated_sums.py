@@ -16,7 +16,7 @@ from tests.support.curve_outcomes import records_of, scripted
 from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.posterior_fit import PosteriorFit
+from isotone.curves.bands import PosteriorFit
 from isotone.curves.problem import FINE, ConcentratedSetting
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit

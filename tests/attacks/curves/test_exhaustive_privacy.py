@@ -33,8 +33,16 @@ from tests.support.curve_cases import (
 )
 from tests.support.curve_outcomes import worst_ratio
 
-from isotone.curves.curve import Curve, CurveMechanism
-from isotone.curves.cuts import DrawnValues, DrawShares, Imbalance, QuantileBins, StepFit, TreeMechanism
+from isotone.curves.cuts import (
+    Curve,
+    CurveMechanism,
+    DrawnValues,
+    DrawShares,
+    Imbalance,
+    QuantileBins,
+    StepFit,
+    TreeMechanism,
+)
 from isotone.curves.histograms import HistogramFit, HistogramShares
 from isotone.curves.lines import LineFit, RefinedLineFit
 from isotone.curves.losses import Absolute, Pinball, Squared

@@ -17,8 +17,7 @@ from tests.support.curve_outcomes import Outcomes, distribution, scripted
 from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.curve import CurveMechanism
-from isotone.curves.cuts import METHODS, DrawnValues, StepFit
+from isotone.curves.cuts import METHODS, CurveMechanism, DrawnValues, StepFit
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import RefinedLineFit
 from isotone.curves.problem import CurveSetting, FitBudget

@@ -17,9 +17,10 @@ import pytest
 from tests.support.curve_outcomes import records_of, scripted
 from tests.support.estimators import grouped
 
-from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, posterior_fit
+from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
+from isotone.curves import bands as posterior_fit
+from isotone.curves.bands import PosteriorFit
 from isotone.curves.posterior import CurvePosterior, NoisySums
-from isotone.curves.posterior_fit import PosteriorFit
 from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours, Unit

@@ -22,8 +22,7 @@ from tests.support.effort import draws, off
 from isotone import noise
 from isotone.curves import circuits
 from isotone.curves.circuits import CircuitTables, SeededCurveDraws, descend
-from isotone.curves.curve import CurveMechanism
-from isotone.curves.cuts import ChainProblem, TreeMechanism
+from isotone.curves.cuts import ChainProblem, CurveMechanism, TreeMechanism
 from isotone.curves.losses import Absolute
 from isotone.curves.problem import FINE, CurveSetting, Grid
 from isotone.curves.regression import mechanism_for

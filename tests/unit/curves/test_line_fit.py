@@ -16,8 +16,7 @@ from tests.support.curve_outcomes import Outcomes, distribution, records_of
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves import cuts as drawn_values
 from isotone.curves import lines as line_fit
-from isotone.curves.curve import Curve
-from isotone.curves.cuts import ChainProblem, DrawnValues, DrawShares, Imbalance, StepFit
+from isotone.curves.cuts import ChainProblem, Curve, DrawnValues, DrawShares, Imbalance, StepFit
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import FACTOR, FAR, LEAST, LineFit, RefinedLineFit, find_jumps, sloped
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from tests.support.curve_outcomes import Outcomes, distribution, records_of
 
-from isotone.curves.curve import Curve
-from isotone.curves.cuts import COUNTING, METHODS, ChainProblem, Imbalance, QuantileBins, TreeMechanism
+from isotone.curves.bands import PosteriorFit, RoundShares
+from isotone.curves.cuts import COUNTING, METHODS, ChainProblem, Curve, Imbalance, QuantileBins, TreeMechanism
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.losses import Absolute, Logistic, Loss, Pinball, Squared, parse_loss
 from isotone.curves.posterior import equal_bins, faint, noisy_means
-from isotone.curves.posterior_fit import PosteriorFit, RoundShares
 from isotone.curves.problem import FINE, CurveSetting, Grid, Records
 from isotone.curves.regression import (
     AUTO_SHARE,

@@ -9,8 +9,7 @@ import pytest
 from tests.support.estimators import grouped
 
 from isotone.curves import PrivateIsotonicRegression
-from isotone.curves.curve import Curve, Reference, least_risk, planned, risk
-from isotone.curves.cuts import ChainProblem
+from isotone.curves.cuts import ChainProblem, Curve, Reference, least_risk, planned, risk
 from isotone.curves.losses import Absolute, Huber, Pinball, Squared, parse_loss
 from isotone.curves.plan import CurvePlan
 from isotone.curves.plan import plan as plan_of

@@ -16,6 +16,7 @@ from tests.support.estimators import grouped
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves import posterior as hidden_chain
 from isotone.curves import posterior as straight_odds
+from isotone.curves.bands import PosteriorFit, curve_of, placed_starts
 from isotone.curves.cuts import TurnedMechanism
 from isotone.curves.posterior import (
     CountTable,
@@ -37,7 +38,6 @@ from isotone.curves.posterior import (
     rates_of,
     without_clashes,
 )
-from isotone.curves.posterior_fit import PosteriorFit, curve_of, placed_starts
 from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.errors import InputError
 

@@ -20,13 +20,12 @@ from isotone.reading.contributions import Groups
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources import blank
 from isotone.release import load_release, load_spec, verify
-from isotone.release.folder import LARGEST
 from isotone.release.kinds.counts import description as query_module
 from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Stated
 from isotone.release.pipeline import Job
-from isotone.release.result import Release, seal
+from isotone.release.result import LARGEST, Release, seal
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
 BY: dict[str, Any] = {

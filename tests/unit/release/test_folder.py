@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from isotone.errors import InputError
-from isotone.release.folder import DEEPEST, LARGEST, plain_json, read_columns, read_file, read_json
+from isotone.release.result import DEEPEST, LARGEST, plain_json, read_columns, read_file, read_json
 
 
 def test_a_plain_file_is_read(tmp_path):
@@ -91,7 +91,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
         def __init__(self, found):
             self.st_mode = found.st_mode
 
-    monkeypatch.setattr("isotone.release.folder.os.fstat", lambda handle: Small(honest(handle)))
+    monkeypatch.setattr("isotone.release.result.os.fstat", lambda handle: Small(honest(handle)))
     with pytest.raises(InputError, match="larger than"):
         read_file(tmp_path, "release.csv")
 
@@ -158,8 +158,8 @@ def test_a_file_of_empty_lines_is_refused_at_the_first_of_them(tmp_path, monkeyp
         taken.append(number)
         return islice(lines, number)
 
-    monkeypatch.setattr("isotone.release.folder.csv.reader", told)
-    monkeypatch.setattr("isotone.release.folder.islice", some)
+    monkeypatch.setattr("isotone.release.result.csv.reader", told)
+    monkeypatch.setattr("isotone.release.result.islice", some)
     (tmp_path / "release.csv").write_text(header + "\n" * 5000)
     with pytest.raises(InputError, match="different lengths"):
         read_columns(tmp_path, "release.csv", ["element"])

@@ -11,7 +11,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
 from isotone.privacy.guarantee import Guarantee
-from isotone.tables.posterior import (
+from isotone.tables.estimate import (
     content,
     deviation_bound,
     is_shortest,

@@ -12,8 +12,7 @@ import numpy as np
 
 from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.circuits import CurveDraws
-from isotone.curves.curve import Curve, CurveMechanism, RiskBound
-from isotone.curves.cuts import ChainProblem, TreeMechanism
+from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RiskBound, TreeMechanism
 from isotone.curves.ideals import Cut, ListedRegion, Region
 from isotone.curves.losses import Absolute, Loss, Pinball, Squared, add_linear_losses, add_table_losses
 from isotone.curves.poset_regression import (

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isotone.audit.exact import AuditReport
+    from isotone.curves.bands import Law, PossibleSums
     from isotone.curves.cuts import ChainProblem
     from isotone.curves.plan import CurvePlan
-    from isotone.curves.posterior_fit import Law, PossibleSums
     from isotone.mechanism import Progress
     from isotone.reading.questions import Question
     from isotone.reading.sources import Frame

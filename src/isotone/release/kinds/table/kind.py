@@ -37,8 +37,8 @@ from isotone.release.manifest import (
     rebuild_table_mechanism,
     recipe_of,
 )
+from isotone.tables.estimate import is_shortest, shortest
 from isotone.tables.pairs import is_matched, pair_means
-from isotone.tables.posterior import is_shortest, shortest
 from isotone.tables.published_table import Measurement, from_noise, reach
 from isotone.tables.thresholds import SMALL
 from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
