@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotone.curves import Method
+from isotone.curves import FitMethod
 from isotone.privacy.guarantee import Unit
 
 __all__ = ["grouped"]
@@ -21,4 +21,4 @@ def grouped(**given: Any) -> dict[str, Any]:
     elif promise:
         given |= promise
     steps = {name: given.pop(name) for name in ("levels", "value_levels") if name in given}
-    return given | {"method": Method(given.get("method", "auto"), **steps)} if steps else given
+    return given | {"method": FitMethod(given.get("method", "auto"), **steps)} if steps else given

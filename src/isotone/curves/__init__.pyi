@@ -4,7 +4,7 @@ from isotone.curves.calibration.reliability import Reliability as Reliability
 from isotone.curves.plan import CurvePlan as CurvePlan
 from isotone.curves.plan import CurveRow as CurveRow
 from isotone.curves.poset_regression import PrivatePosetRegression as PrivatePosetRegression
-from isotone.curves.problem import Method as Method
+from isotone.curves.problem import FitMethod as FitMethod
 from isotone.curves.regression import PrivacyWarning as PrivacyWarning
 from isotone.curves.regression import PrivateIsotonicRegression as PrivateIsotonicRegression
 from isotone.curves.surface import ProductOrder as ProductOrder

@@ -24,7 +24,7 @@ from isotone.curves.problem import (
     LEVELS,
     WHY_RANGE,
     FitBudget,
-    Method,
+    FitMethod,
     Records,
     RegressionProblem,
     check_columns,
@@ -585,8 +585,8 @@ class PrivatePosetRegression(PrivateEstimator):
         Whether predictions rise or fall along the order.
     loss : name or (name, number)
         As for :class:`PrivateIsotonicRegression`.
-    method : "auto", "additive", "threshold", "baseline" or "coupling", or a Method
-        A :class:`Method` says also how finely the range of values is cut.
+    method : "auto", "additive", "threshold", "baseline" or "coupling", or a FitMethod
+        A :class:`FitMethod` says also how finely the range of values is cut.
         "auto": for squared and logistic loss a noisy histogram of all elements and the nearest monotone values, where there
         are twelve records an element or more, and epsilon times their number is at least three; otherwise "additive".
         "additive": cuts by the additive score, and for squared and logistic loss noisy means between them.
@@ -639,7 +639,7 @@ class PrivatePosetRegression(PrivateEstimator):
         *,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str | Method = "auto",
+        method: str | FitMethod = "auto",
         public_n: int | None = None,
         max_weight: Number | None = None,
         contributions: Any = 1,
@@ -751,7 +751,7 @@ class PrivatePosetRegression(PrivateEstimator):
             )
         budget, method = (
             FitBudget.of(self, Fraction(0), weighted=weighted, grouped=grouped),
-            Method.of(self.method),
+            FitMethod.of(self.method),
         )
         problem = PosetProblem(
             parse_loss(self.loss),

@@ -31,9 +31,9 @@ __all__ = [
     "ConcentratedSetting",
     "CurveSetting",
     "FitBudget",
+    "FitMethod",
     "Grid",
     "GridSpec",
-    "Method",
     "Records",
     "RegressionProblem",
     "check_columns",
@@ -529,7 +529,7 @@ def fit_guarantee(epsilon: Any) -> Guarantee:
 
 
 @dataclass(frozen=True)
-class Method:
+class FitMethod:
     """A mechanism by its name, and how finely it cuts the range of values, where that is not left to it."""
 
     name: str = "auto"
@@ -539,9 +539,9 @@ class Method:
     """Steps of the grid of values of a baseline or a shape, a power of two."""
 
     @classmethod
-    def of(cls, given: Any) -> Method:
+    def of(cls, given: Any) -> FitMethod:
         """A method from its name, or as it is."""
-        return given if isinstance(given, Method) else cls(plain_text(given, "method"))
+        return given if isinstance(given, FitMethod) else cls(plain_text(given, "method"))
 
 
 def _max_weight(stated: Any) -> float:

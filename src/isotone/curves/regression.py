@@ -38,9 +38,9 @@ from isotone.curves.problem import (
     FINE,
     CurveSetting,
     FitBudget,
+    FitMethod,
     Grid,
     GridSpec,
-    Method,
     Records,
     check_columns,
     make_grid,
@@ -217,7 +217,7 @@ class PrivateEstimator(LedgerKeeper, EstimatorBase):
     y_range: Any
     increasing: Any
     loss: Any
-    method: str | Method
+    method: str | FitMethod
     public_n: int | None
     max_weight: Number | None
     contributions: Any
@@ -530,8 +530,8 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     loss : name or (name, number)
         Such as "squared" or ("pinball", 0.9). All losses and shapes are listed for ``[curve]`` in docs/reference/spec.md.
         Logistic predictions lie in ``[margin, 1 − margin]``, with a margin from 1/1024 to 503/1024 (default 1/64).
-    method : "auto", "additive", "threshold", "baseline" or "bins", or a Method
-        A :class:`Method` says also how finely the range of values is cut.
+    method : "auto", "additive", "threshold", "baseline" or "bins", or a FitMethod
+        A :class:`FitMethod` says also how finely the range of values is cut.
         "auto": for squared and logistic loss rounds of noisy sums and the posterior of a rising curve
         (docs/theory/curves.md, section 8). For other losses, by how much epsilon and records allow (section 10): a draw on
         a few bins; one draw of all values, with lines through them or with all boundaries drawn again; a tree of cuts; or
@@ -611,7 +611,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         y_values: Any = None,
         increasing: Any = True,
         loss: Any = "squared",
-        method: str | Method = "auto",
+        method: str | FitMethod = "auto",
         output: str = "population",
         shape: Any = None,
         x_grid: GridSpec | None = None,
@@ -656,7 +656,7 @@ class PrivateIsotonicRegression(EvaluatedCurve):
     def _problem(self, *, weighted: bool, grouped: bool) -> ChainProblem:
         """Check all parameters. The errors may name them, as they are public."""
         bounds = parse_interval(self.bounds, "bounds", WHY_BOUNDS)
-        shape, method = parse_shape(self.shape), Method.of(self.method)
+        shape, method = parse_shape(self.shape), FitMethod.of(self.method)
         y_range, labels = parse_y(self.y_range, self.y_values)
         result = isinstance(self.increasing, str) and self.increasing == "auto"
         self._out_of_bounds()

@@ -525,7 +525,7 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     """The checked public parameters of a curve's estimator, with the guarantee they make."""
-    from isotone.curves import Method, PrivateIsotonicRegression  # here: it brings scikit-learn
+    from isotone.curves import FitMethod, PrivateIsotonicRegression  # here: it brings scikit-learn
 
     _require_named(recipe, PrivateIsotonicRegression, "curves")
     given: dict[str, Any] = {
@@ -533,7 +533,7 @@ def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     }
     unit = Unit(given.get("contributions", 1), given.pop("neighbours", "add-remove"))
     guarantee = unit.guarantee(given.pop("epsilon", None), rho=given.pop("rho", None))
-    method = Method(given.pop("method", "auto"), value_levels=given.pop("value_levels", None))
+    method = FitMethod(given.pop("method", "auto"), value_levels=given.pop("value_levels", None))
     return PrivateIsotonicRegression(
         guarantee, **_given(PrivateIsotonicRegression, given | {"method": method})
     ).check()

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone.curves import Method, PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder, regression
+from isotone.curves import (
+    FitMethod,
+    PrivateIsotonicRegression,
+    PrivatePosetRegression,
+    ProductOrder,
+    regression,
+)
 from isotone.curves.cuts import METHODS
 from isotone.curves.losses import ROWS, parse_loss
 from isotone.curves.regression import ComparisonWarning, PrivacyWarning
@@ -60,7 +66,7 @@ def test_numpy_numbers_mean_their_values(kind: Any) -> None:
         (0, 1),
         (0, 1),
         x_grid=64,
-        method=Method("auto", 2, 4),
+        method=FitMethod("auto", 2, 4),
         **given,
     )
     wide = PrivateIsotonicRegression(
@@ -68,7 +74,7 @@ def test_numpy_numbers_mean_their_values(kind: Any) -> None:
         (kind(0), kind(1)),
         (kind(0), kind(1)),
         x_grid=kind(64),
-        method=Method("auto", kind(2), kind(4)),
+        method=FitMethod("auto", kind(2), kind(4)),
         **{name: kind(value) for name, value in given.items()},
     )
     one, other = (

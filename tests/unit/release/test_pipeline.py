@@ -323,7 +323,7 @@ import pandas as pd
 import isotone as iso
 from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.regression import mechanism_for
-from isotone.curves.problem import CurveSetting, Method
+from isotone.curves.problem import CurveSetting, FitMethod
 from isotone.privacy.guarantee import Guarantee
 
 def built(**options):
@@ -337,7 +337,7 @@ data = pd.DataFrame({{"a": [0, 1], "b": [0, 0]}})
 with iso.Ledger({str(tmp_path / "a.ledger")!r}, epsilon=9) as ledger:
     iso.Counts(iso.Poset.chain("ba")).release(data, epsilon=1, ledger=ledger)
     iso.Table("a", [0, 1], upper=5).release(data, epsilon=1, ledger=ledger)
-for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"method": Method("auto", levels=3)}}, {{"method": "additive"}}):
+for options in ({{}}, {{"loss": "absolute"}}, {{"shape": "convex", "x_grid": 5}}, {{"method": FitMethod("auto", levels=3)}}, {{"method": "additive"}}):
     built(**options)
 iso.Curve(("a", "b"), y="a2", bounds=((0, 1), (0, 1)), y_range=(0, 1), x_grid=2).mechanism(Guarantee.pure(1))
 assert not loaded(), loaded()

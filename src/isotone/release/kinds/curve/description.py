@@ -658,7 +658,7 @@ class ChainFit:
         given = {name: getattr(curve, name) for name in _OF_CURVES}
         given["y_values"] = curve.labels and curve.labels.y_values
         settings: dict[str, Any] = {
-            "method": curves.Method(name, value_levels=steps),
+            "method": curves.FitMethod(name, value_levels=steps),
             "contributions": curve.privacy_unit.most,
             **{name: value for name, value in given.items() if value is not None},
         }
