@@ -30,7 +30,7 @@ from isotone.release.result import load_release as load_release
 from isotone.release.spec import Spec as Spec
 from isotone.release.spec import load_spec as load_spec
 from isotone.release.verify import verify as verify
-from isotone.release.waves import plan_waves as plan_waves
+from isotone.release.whatif import plan_waves as plan_waves
 
 __all__: list[str]
 __version__: str

@@ -27,7 +27,7 @@ from isotone.release.spec import load_spec as load_spec
 from isotone.release.spec import spec_schema as spec_schema
 from isotone.release.verify import Verdict as Verdict
 from isotone.release.verify import verify as verify
-from isotone.release.waves import WavePlan as WavePlan
-from isotone.release.waves import plan_waves as plan_waves
+from isotone.release.whatif import WavePlan as WavePlan
+from isotone.release.whatif import plan_waves as plan_waves
 
 __all__: list[str]

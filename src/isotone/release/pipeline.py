@@ -25,8 +25,8 @@ import numpy as np
 
 from isotone.errors import DeliveryError, InputError, IsotoneError, LedgerError
 from isotone.kernels import committed
-from isotone.ledger import Ledger, SealedError
-from isotone.ledger.entries import Charge
+from isotone.ledger import Cost, Ledger, SealedError
+from isotone.ledger.entries import Charge, Composition
 from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
@@ -38,7 +38,6 @@ from isotone.release.description import Description
 from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
 from isotone.release.result import LARGEST, Release, load_release, seal
-from isotone.release.waves import require_affordable
 
 __all__ = [
     "Job",
@@ -400,7 +399,7 @@ def run(
     require_ledger(ledger)
     if not callable(progress):
         raise InputError(f"progress must be a function of a fraction and a phrase, not {shown(progress)}.")
-    require_affordable(job.guarantee, job.waves, ledger)
+    _require_affordable(job.guarantee, job.waves, ledger)
     request = request_id(job, identity)
     place = None if presentation.folder is None else Place.of(presentation.folder, request or "")
     try:
@@ -561,3 +560,15 @@ def _presented(release: Release, place: Place, presentation: Presentation) -> Re
     if presentation.report and not (place.folder / "report.html").exists():
         release.save_report(place.folder)
     return release
+
+
+def _require_affordable(guarantee: Guarantee, waves: int, ledger: Ledger) -> None:
+    """Refuse a plan that the ledger's total cannot pay by its own rule. What is left is looked at by the charge."""
+    if waves == 1:
+        return
+    each = Composition(ledger.composition).cost(guarantee, ledger.budget.kind)
+    if not sum([each] * waves, Cost()).within(ledger.total):
+        raise InputError(
+            f"{waves} waves at this price cost {guarantee.times(waves)}, and the ledger has {ledger.total}. Plan fewer waves, "
+            "or spend less on each. Nothing was charged."
+        )

@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError, SpecError
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.checks import confidence_level, did_you_mean, exact, positive, share, whole_number
+from isotone.privacy.checks import (
+    Number,
+    confidence_level,
+    did_you_mean,
+    exact,
+    positive,
+    share,
+    truth,
+    whole_number,
+)
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.columns import planned_waves
+from isotone.release.manifest import guarantee_to
 from isotone.release.spec import SpecPlan, plan_of
-from isotone.release.waves import WavePlan, planned_waves, waves_with
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from isotone.counts.count_plan import CountPlan
+    from isotone.release.kinds.counts.description import Counts
     from isotone.release.spec import Spec
 
-__all__ = ["Variant", "Visible", "epsilon_for", "side_by_side", "variants", "visible", "waves_of"]
+__all__ = [
+    "Variant",
+    "Visible",
+    "WavePlan",
+    "epsilon_for",
+    "plan_waves",
+    "side_by_side",
+    "variants",
+    "visible",
+    "waves_of",
+]
 
 _DRAWS, _SEED = 40_000, 20
 _MOST = 50
@@ -154,6 +180,128 @@ def epsilon_for(
         "confidence": confidence_level(confidence),
         "of": "each count" if each else "all counts at once",
     }
+
+
+@dataclass(frozen=True)
+class WavePlan:
+    """What each wave costs, and how far its counts and the changes between two waves stay from the truth."""
+
+    waves: int
+    together: Guarantee
+    each: Guarantee
+    mechanism: AdditiveMechanism = field(repr=False)
+    confidence: float
+    sd: NDArray[np.float64] = field(repr=False)
+    count: NDArray[np.float64] = field(repr=False)
+    change: NDArray[np.float64] = field(repr=False)
+    all_changes: float
+    """How far all changes from one wave to another stay from the truth at once."""
+
+    @property
+    def title(self) -> str:
+        """What the waves cost."""
+        return f"{self.waves} waves with {self.each} each; all together: {self.together}"
+
+    def plain(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        numbers = zip(*(part.tolist() for part in (self.sd, self.count, self.change)), strict=True)
+        return {
+            "waves": self.waves,
+            "together": guarantee_to(self.together),
+            "each": guarantee_to(self.each),
+            "mechanism": type(self.mechanism).__name__,
+            "confidence": self.confidence,
+            "all_changes": self.all_changes,
+            "elements": [
+                {"element": str(x), "sd": round(sd, 4), "count": count, "change": change}
+                for x, (sd, count, change) in zip(self.mechanism.P.elements, numbers, strict=True)
+            ],
+        }
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        level = f"{100 * self.confidence:g} %"
+        result = Table(title=self.title, title_justify="left")
+        for heading in ("element", "sd of a count", "a count within", "a change within"):
+            result.add_column(heading, justify="left" if heading == "element" else "right")
+        for row in self.plain()["elements"]:
+            numbers = f"{row['sd']:,.4g}", f"± {row['count']:,.0f}", f"± {row['change']:,.0f}"
+            result.add_row(Text(row["element"]), *numbers)
+        result.caption = (
+            f"{type(self.mechanism).__name__}. All changes from one wave to another stay within ± {self.all_changes:,.0f} at "
+            f"once. Each ±: {level} of the time."
+        )
+        result.caption_justify = "left"
+        return result
+
+    def __str__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        text = StringIO()
+        table = self.__rich__()
+        table.title, table.caption, table.box = None, None, None
+        Console(file=text, width=120, highlight=False).print(table)
+        level = f"{100 * self.confidence:g} %"
+        last = f"All changes at once: ± {self.all_changes:,.0f}, by {type(self.mechanism).__name__}. Each ±: {level} of the time."
+        lines = [line.rstrip() for line in text.getvalue().rstrip().splitlines()]
+        return "\n".join([self.title, *lines, last])
+
+
+def plan_waves(
+    survey: Counts,
+    waves: int,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    same_units: bool = True,
+) -> WavePlan:
+    """Plan several releases of counts from one budget, such as one a year. Nothing is read and nothing is spent.
+
+    ``epsilon`` (with ``delta``) or ``rho`` is what all waves cost together: each gets an equal part, unless
+    ``same_units`` is False, which states that no unit is in two waves; each wave then has the whole. The plan says how far
+    counts and the changes between two waves stay from the truth.
+
+    >>> import isotone as iso
+    >>> plan = plan_waves(iso.Counts(iso.Poset.chain("ab")), 5, epsilon=5)
+    >>> plan.each, plan.together
+    (Guarantee(ε = 1, add-remove one record), Guarantee(ε = 5, add-remove one record))
+    """
+    number, together = planned_waves(waves), survey.guarantee(epsilon, delta, rho)
+    each = _part(together, number) if truth(same_units, "same_units") else together
+    if survey.is_breakdown:
+        raise InputError("Waves are planned for counts without margins: plan one wave at its price.")
+    return waves_with(survey.mechanism(each), number, each, together, survey.confidence)
+
+
+def waves_with(
+    noise: AdditiveMechanism, waves: int, each: Guarantee, together: Guarantee, level: float
+) -> WavePlan:
+    """So many releases with this noise, at these prices."""
+    first, second = noise.law("0"), noise.law("1")
+    off = np.abs(second.draws.astype(np.float64) - first.draws.astype(np.float64))
+    return WavePlan(
+        waves,
+        together,
+        each,
+        noise,
+        level,
+        noise.error().sd,
+        noise.half_widths(level),
+        first.upper(off, level),
+        float(first.upper(np.max(off, axis=1), level)),
+    )
+
+
+def _part(guarantee: Guarantee, waves: int) -> Guarantee:
+    """An equal part for each wave, so that all together keep the guarantee."""
+    share = Fraction(1, waves)
+    parts = {name: getattr(guarantee, name) * share for name in ("epsilon", "delta", "rho")}
+    return replace(guarantee, **parts)
 
 
 def waves_of(

@@ -39,7 +39,7 @@ folder = "year1"
 
 
 def test_a_budget_is_shared_among_waves_and_changes_have_the_noise_of_two():
-    plan = iso.plan_waves(P, 5, epsilon=5, mechanism="PosetMechanism")
+    plan = iso.plan_waves(iso.Counts(P, mechanism="PosetMechanism"), 5, epsilon=5)
     assert plan.together == Guarantee.pure(5)
     assert plan.each == Guarantee.pure(1)
     assert plan.each.times(5) == plan.together
@@ -56,18 +56,20 @@ def test_a_budget_is_shared_among_waves_and_changes_have_the_noise_of_two():
 
 
 def test_waves_of_other_people_have_the_whole_budget_each():
-    plan = iso.plan_waves(P, 4, rho="1/2", same_units=False)
+    plan = iso.plan_waves(iso.Counts(P), 4, rho="1/2", same_units=False)
     assert plan.each == plan.together == Guarantee.zcdp("1/2")
-    assert iso.plan_waves(P, 4, rho="1/2").each == Guarantee.zcdp("1/8")
-    assert iso.plan_waves(P, 2, epsilon=1, delta="1e-6").each == Guarantee.approximate("1/2", "5e-7")
+    assert iso.plan_waves(iso.Counts(P), 4, rho="1/2").each == Guarantee.zcdp("1/8")
+    assert iso.plan_waves(iso.Counts(P), 2, epsilon=1, delta="1e-6").each == Guarantee.approximate(
+        "1/2", "5e-7"
+    )
     odd: list[Any] = [0, -1, 1.5, "2", True, None, 10**6]
     for bad in odd:
         with pytest.raises(InputError, match="waves"):
-            iso.plan_waves(P, bad, epsilon=1)
+            iso.plan_waves(iso.Counts(P), bad, epsilon=1)
     wrong: list[dict[str, Any]] = [{}, {"epsilon": 1, "rho": 1}, {"epsilon": -1}]
     for parameters in wrong:
         with pytest.raises(InputError):
-            iso.plan_waves(P, 2, **parameters)
+            iso.plan_waves(iso.Counts(P), 2, **parameters)
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,23 @@ from isotone.errors import InputError
 from isotone.linear.mechanism import FALSE_CONFIDENCE, LAW_STREAM, LinearMechanism, rank
 from isotone.linear.strategy import Identity
 from isotone.order import Poset
-from isotone.release.manifest import rebuild_count_mechanism, recipe_of
+from isotone.privacy.checks import whole_number
+from isotone.privacy.guarantee import Guarantee
+from isotone.release.manifest import (
+    GuaranteeEntry,
+    Manifest,
+    guarantee_from,
+    guarantee_to,
+    rebuild_count_mechanism,
+    recipe_of,
+)
 
 __all__ = [
     "DECIMALS",
     "TOO_WIDE",
     "Known",
     "LawEntry",
+    "WavesEntry",
     "breakdown_columns",
     "closed_form",
     "count_columns",
@@ -33,7 +43,10 @@ __all__ = [
     "law_entry",
     "margins_recipe",
     "original_columns",
+    "planned_waves",
     "rebuild_margins",
+    "wave_faults",
+    "waves_entry",
 ]
 
 Floats = NDArray[np.float64]
@@ -206,3 +219,36 @@ def _labels(breakdown: Breakdown, margin: Margin, sizes: Sequence[int]) -> dict[
                 place = np.array(attribute.parents[k - 2], np.int64)[place] if k > 1 else place
             result[attribute.names[k - 1]] = np.broadcast_to(names.reshape(along), sizes).ravel()
     return result
+
+
+# Releases that are planned as several waves of one data set, such as one a year. What all of them cost together is public
+# before the first, and stands in the manifest of each.
+
+MOST_WAVES = 1_000
+
+
+class WavesEntry(TypedDict):
+    """How many releases are planned, and what all of them guarantee together."""
+
+    planned: int
+    together: GuaranteeEntry
+
+
+def planned_waves(waves: Any) -> int:
+    """A number of waves, checked."""
+    number = whole_number(waves, "waves")
+    if number > MOST_WAVES:
+        raise InputError(f"At most {MOST_WAVES:,} waves are planned, not {number:,}.")
+    return number
+
+
+def waves_entry(guarantee: Guarantee, waves: int) -> WavesEntry | None:
+    """What a manifest says about a release that is one of several, or None if it stands alone."""
+    return None if waves == 1 else {"planned": waves, "together": guarantee_to(guarantee.times(waves))}
+
+
+def wave_faults(manifest: Manifest) -> list[str]:
+    """What is wrong with what a manifest says about its waves, a phrase each."""
+    wanted = waves_entry(guarantee_from(manifest.guarantee), planned_waves(manifest.description["waves"]))
+    same = manifest.get("waves") == wanted
+    return [] if same else ["what all waves cost together is not that many times what this one cost"]

@@ -49,12 +49,15 @@ from isotone.release.description import (
 from isotone.release.kinds.counts.columns import (
     TOO_WIDE,
     LawEntry,
+    WavesEntry,
     breakdown_columns,
     count_columns,
     known_errors,
     law_entry,
     margins_recipe,
     original_columns,
+    planned_waves,
+    waves_entry,
 )
 from isotone.release.manifest import (
     Manifest,
@@ -70,7 +73,6 @@ from isotone.release.manifest import (
 )
 from isotone.release.order_files import read_order, read_relaxation
 from isotone.release.result import seal
-from isotone.release.waves import WavesEntry, planned_waves, waves_entry
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport

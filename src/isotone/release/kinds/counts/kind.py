@@ -28,6 +28,7 @@ from isotone.release.kinds.counts.columns import (
     law_entry,
     margins_recipe,
     original_columns,
+    wave_faults,
 )
 from isotone.release.kinds.counts.derived import (
     as_drawn,
@@ -58,7 +59,6 @@ from isotone.release.manifest import (
     recipe_of,
 )
 from isotone.release.result import Release
-from isotone.release.waves import wave_faults
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
