@@ -19,7 +19,7 @@ import pyarrow.parquet as parquet
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import isotone as iso
-from isotone.release.kinds import kind_named
+from isotone.release.kinds.kind import kind_named
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

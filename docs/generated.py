@@ -195,7 +195,7 @@ def _words(entry: Any) -> str:
 
 def manifest_page() -> str:
     """Every entry of a manifest with its type and meaning, for each kind of release."""
-    from isotone.release.kinds import all_kinds
+    from isotone.release.kinds.kind import all_kinds
     from isotone.release.manifest import FORMAT, Manifest, manifest_schema
 
     lines = [

@@ -208,7 +208,7 @@ def combine(
 
 def _words(release: Release) -> dict[str, str]:
     """What people read in place of an element: its label where it has one."""
-    from isotone.release.kinds import kind_named
+    from isotone.release.kinds.kind import kind_named
 
     return kind_named(release.kind).page(release).labels(release)
 

@@ -21,7 +21,7 @@ from isotone.desk.words import FormError, lines
 from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
-from isotone.release.kinds import kind_named
+from isotone.release.kinds.kind import kind_named
 from isotone.release.report import guarantee_in_words
 from isotone.release.spec import Spec, load_spec
 from isotone.release.verify import verify

@@ -25,10 +25,9 @@ from isotone.errors import IsotoneError
 from isotone.order import Poset
 from isotone.planning import least_budget
 from isotone.reading.grids import Cells, Points
-from isotone.release.kinds import SECTIONS, described_by
 from isotone.release.kinds.counts.description import Counts, CountStatistic
 from isotone.release.kinds.curve.description import Curve
-from isotone.release.kinds.kind import Stamp
+from isotone.release.kinds.kind import SECTIONS, Stamp, described_by
 from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec

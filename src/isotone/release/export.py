@@ -13,7 +13,7 @@ from typing import Any
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds import kind_named
+from isotone.release.kinds.kind import kind_named
 from isotone.release.manifest import Manifest, digest, require_writable
 from isotone.release.report import generator
 from isotone.release.result import Release, has_file, load_release, read_json, read_text, set_time, write_file

@@ -256,7 +256,7 @@ class Manifest(Mapping[str, Any]):
                 f"The manifest was not written by this version of isotone (expected {FORMAT!r})."
             )
         entries = dict(plain)
-        from isotone.release.kinds import described_by  # the kind that is asked for, and no other
+        from isotone.release.kinds.kind import described_by  # the kind that is asked for, and no other
 
         form = described_by(str(entries.get("kind"))).form
         try:

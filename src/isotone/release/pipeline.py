@@ -520,7 +520,7 @@ def require_publishable(
 
 def _require_guarantee(written: Release, charged: Guarantee) -> None:
     """Refuse a release whose manifest, read again, describes a weaker guarantee than is about to be charged."""
-    from isotone.release.kinds import kind_named  # the kinds release through here
+    from isotone.release.kinds.kind import kind_named  # the kinds release through here
 
     derived = kind_named(written.kind).derived_guarantee(written)
     if not derived.within(charged):

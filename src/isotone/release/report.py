@@ -14,8 +14,7 @@ import numpy as np
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import rows_in_words
-from isotone.release.kinds import kind_named
-from isotone.release.kinds.kind import Page
+from isotone.release.kinds.kind import Page, kind_named
 from isotone.release.result import in_digits
 
 if TYPE_CHECKING:

@@ -373,7 +373,7 @@ class Questions:
     """
 
     def _reader(self) -> Reader:
-        from isotone.release.kinds import kind_named
+        from isotone.release.kinds.kind import kind_named
 
         release = cast("Release", self)
         return kind_named(release.kind).reader(release)
@@ -682,14 +682,14 @@ class Release(Questions):
         noise, or, for some hundreds of elements, in the norm of its covariance. Intervals hold all at once. The values as
         released stay beside, in the column ``raw``, and questions are answered from them.
         """
-        from isotone.release.kinds import kind_named
+        from isotone.release.kinds.kind import kind_named
 
         chosen = one_of(weights, "weights", ("variance", "covariance"))
         return kind_named(self.kind).consistent(self, integers=integers, weights=chosen)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the release as a Hasse diagram, a distribution, or a curve."""
-        from isotone.release.kinds import kind_named
+        from isotone.release.kinds.kind import kind_named
 
         page = kind_named(self.kind).page(self)
         ax = new_axes(figsize=page.size(self), layout="constrained") if ax is None else ax
@@ -754,7 +754,7 @@ class Release(Questions):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from isotone.release.kinds import kind_named
+        from isotone.release.kinds.kind import kind_named
 
         shown = self.shown()
         rows = list(zip(*shown.values(), strict=True))

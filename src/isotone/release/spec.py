@@ -41,7 +41,7 @@ from isotone.release.description import (
     placed,
     section_of,
 )
-from isotone.release.kinds import BESIDE, SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
+from isotone.release.kinds.kind import BESIDE, SECTIONS, all_kinds, kind_of_mechanism, kind_of_section
 from isotone.release.manifest import Stated, content_hash
 from isotone.release.pipeline import Job, Outcome, Presentation, request_id, run
 from isotone.release.result import Release, write_file

@@ -20,7 +20,7 @@ from isotone.ledger.ledger import extract_charge, read_extract
 from isotone.privacy.guarantee import Guarantee, exact
 from isotone.release import signing
 from isotone.release.export import DESCRIPTIONS
-from isotone.release.kinds import kind_named
+from isotone.release.kinds.kind import kind_named
 from isotone.release.manifest import digest, guarantee_from
 from isotone.release.result import Release, has_file, load_release, read_file, read_text
 

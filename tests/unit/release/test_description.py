@@ -20,8 +20,8 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release.description import FrozenMapping, described, fields_of, section_of
-from isotone.release.kinds import all_kinds
 from isotone.release.kinds.counts.description import Counts
+from isotone.release.kinds.kind import all_kinds
 from isotone.release.manifest import recipe_of
 from isotone.release.spec import parse_spec, spec_schema
 

@@ -10,7 +10,7 @@ import pytest
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release import Manifest
-from isotone.release.kinds import all_kinds
+from isotone.release.kinds.kind import all_kinds
 from isotone.release.manifest import Stated, manifest_schema, stated_texts
 from isotone.release.result import seal
 from isotone.release.spec import OutputEntries

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from isotone.errors import SpecError
 from isotone.release import spec_schema
-from isotone.release.kinds import SECTIONS
+from isotone.release.kinds.kind import SECTIONS
 from isotone.release.spec import parse_spec, sections
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,7 +17,7 @@ from isotone.curves.losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 from isotone.reading.grids import CellSource, count_cells
-from isotone.release.kinds import kind_named
+from isotone.release.kinds.kind import kind_named
 from isotone.release.report import report_html
 from isotone.release.result import Release, load_release, seal
 from isotone.release.spec import load_spec

@@ -39,6 +39,7 @@ __all__ = [
     "breakdown_columns",
     "closed_form",
     "count_columns",
+    "has_margins",
     "known_errors",
     "law_entry",
     "margins_recipe",
@@ -219,6 +220,11 @@ def _labels(breakdown: Breakdown, margin: Margin, sizes: Sequence[int]) -> dict[
                 place = np.array(attribute.parents[k - 2], np.int64)[place] if k > 1 else place
             result[attribute.names[k - 1]] = np.broadcast_to(names.reshape(along), sizes).ravel()
     return result
+
+
+def has_margins(manifest: Manifest) -> bool:
+    """Whether there are margins that add up, and not one table for each group."""
+    return manifest.get("measured") is not None
 
 
 # Releases that are planned as several waves of one data set, such as one a year. What all of them cost together is public

@@ -27,7 +27,7 @@ from isotone.order.building import is_hierarchy
 from isotone.privacy.checks import one_of, shown, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.questions import Question, book_of
-from isotone.release.kinds.counts.columns import DECIMALS, breakdown_columns, known_errors
+from isotone.release.kinds.counts.columns import DECIMALS, breakdown_columns, has_margins, known_errors
 from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.manifest import (
     Manifest,
@@ -53,7 +53,6 @@ __all__ = [
     "group_sum",
     "groups_of",
     "guarantee_given_records",
-    "has_margins",
     "labels_of",
     "made_consistent",
     "measured",
@@ -99,11 +98,6 @@ def groups_of(manifest: Manifest) -> list[str] | None:
     """The names of the groups, or None."""
     by = manifest["description"]["by"]
     return list(by[0][1]) if by and not has_margins(manifest) else None
-
-
-def has_margins(manifest: Manifest) -> bool:
-    """Whether there are margins that add up, and not one table for each group."""
-    return manifest.get("measured") is not None
 
 
 def origins(manifest: Manifest) -> list[tuple[CountManifest, list[Any]]]:

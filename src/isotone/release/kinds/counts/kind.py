@@ -24,6 +24,7 @@ from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.counts.columns import (
     breakdown_columns,
     count_columns,
+    has_margins,
     known_errors,
     law_entry,
     margins_recipe,
@@ -38,7 +39,6 @@ from isotone.release.kinds.counts.derived import (
     draws_of,
     given,
     groups_of,
-    has_margins,
     made_consistent,
     measured_tables,
     mechanism_of,

@@ -27,7 +27,7 @@ from isotone.inference import (
 )
 from isotone.linear.mechanism import Law
 from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth
-from isotone.release.kinds.counts.columns import rebuild_margins
+from isotone.release.kinds.counts.columns import has_margins, rebuild_margins
 from isotone.release.kinds.counts.derived import (
     as_drawn,
     combine_counts,
@@ -35,7 +35,6 @@ from isotone.release.kinds.counts.derived import (
     given,
     group_sum,
     groups_of,
-    has_margins,
     measured,
     measured_tables,
     number_of_records,
