@@ -24,7 +24,7 @@ from isotone.counts import (
 )
 from isotone.counts.breakdown import Breakdown, read_breakdown
 from isotone.counts.count_plan import Setting
-from isotone.counts.margins_plan import margins_mechanism
+from isotone.counts.margins import margins_mechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee

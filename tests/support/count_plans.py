@@ -7,7 +7,7 @@ from typing import Any
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.count_plan import CountPlan, Setting
 from isotone.counts.count_plan import plan as plan_of
-from isotone.counts.margins_plan import MarginsPlan, margins_mechanism, plan_margins
+from isotone.counts.margins import MarginsPlan, margins_mechanism, plan_margins
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Unit

@@ -20,7 +20,7 @@ from isotone.counts.independent import LaplaceMechanism as LaplaceMechanism
 from isotone.counts.knorm import LInfinityMechanism as LInfinityMechanism
 from isotone.counts.knorm import PosetMechanism as PosetMechanism
 from isotone.counts.margins import MarginsMechanism as MarginsMechanism
-from isotone.counts.margins_plan import MarginsPlan as MarginsPlan
+from isotone.counts.margins import MarginsPlan as MarginsPlan
 from isotone.counts.matrix import MatrixMechanism as MatrixMechanism
 from isotone.counts.mechanism import cut as cut
 from isotone.counts.mechanism import cut_all as cut_all

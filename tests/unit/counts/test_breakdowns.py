@@ -21,7 +21,7 @@ from isotone.counts import (
 from isotone.counts import margins_least_squares as nested_exact
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.count_plan import Setting
-from isotone.counts.margins import best_shares
+from isotone.counts.margins import best_shares, margins_mechanism
 from isotone.counts.margins_least_squares import (
     Components,
     MarginLeastSquares,
@@ -31,7 +31,6 @@ from isotone.counts.margins_least_squares import (
     components_of,
     estimator_of,
 )
-from isotone.counts.margins_plan import margins_mechanism
 from isotone.errors import InputError
 from isotone.linear.mechanism import log_concave_reach
 from isotone.order import Poset

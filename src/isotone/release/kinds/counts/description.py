@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from isotone.counts.breakdown import Breakdown, read_breakdown
 from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.counts.fixed_root import FixedRootMechanism
-from isotone.counts.margins import MarginsMechanism, importance_of
-from isotone.counts.margins_plan import margins_mechanism
+from isotone.counts.margins import MarginsMechanism, importance_of, margins_mechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
@@ -692,7 +691,7 @@ class Counts(Description):
         """Every mechanism that keeps the guarantee, or ways to share it between margins. The first is that of a release."""
         mechanism = self.mechanism(guarantee)
         if self.is_breakdown:
-            from isotone.counts.margins_plan import plan_margins
+            from isotone.counts.margins import plan_margins
 
             made = plan_margins(mechanism)
             rows = sorted(made.rows, key=lambda row: row.mechanism is not mechanism)
