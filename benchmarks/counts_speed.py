@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.counts import PosetMechanism
-from isotone.counts.norm import noise_rows
+from isotone.counts.sampler import noise_rows
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import tables

@@ -17,8 +17,7 @@ from scipy.optimize import linprog
 from scipy.stats import beta
 
 from _published import PublishedSampler, log_probability
-from isotone.counts.norm import bottom_up, noise_rows
-from isotone.counts.sampler import sampler
+from isotone.counts.sampler import bottom_up, noise_rows, sampler
 from isotone.order import Poset
 
 __all__ = ["Audit", "Event", "audit", "choose_event", "exact_loss", "search_loss", "simulated_noise"]
@@ -100,7 +99,7 @@ def search_loss(P: Poset, moves: int, rng: np.random.Generator) -> tuple[float, 
 def _log_density(
     y: Floats, less: NDArray[np.bool_], inserted: Ints, order: Ints, starts: Ints, lowers: Ints
 ) -> float:
-    """``ln p(cone of y) - norm(y)``, as in isotone.counts.norm."""
+    """``ln p(cone of y) - norm(y)``, as in isotone.counts.sampler."""
     n = y.size
     p, q, row = np.empty(n), np.empty(n), np.empty(n, np.int64)
     key, on_a = np.empty(n), np.empty(n, np.bool_)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.counts.norm import bottom_up
+from isotone.counts.sampler import bottom_up
 from isotone.order import Poset
 
 __all__ = ["Cone", "cone"]

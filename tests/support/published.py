@@ -15,8 +15,7 @@ from _posets import survey_sections
 from _published import PublishedSampler
 from _published_loss import _arrays, _losses
 from isotone import noise
-from isotone.counts.norm import noise_rows
-from isotone.counts.sampler import sampler
+from isotone.counts.sampler import noise_rows, sampler
 from isotone.order import Poset
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,7 @@ from tests.support.estimators import grouped
 
 from isotone import noise, tables
 from isotone.counts import OrderGaussianMechanism, consistent
-from isotone.counts.norm import norms
+from isotone.counts.sampler import norms
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression, ProductOrder
 from isotone.kernels import PLAIN_STEPS, Kernel
 from isotone.noise.bits import PLAIN_CANDIDATES, choose_segments

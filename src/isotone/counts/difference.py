@@ -15,10 +15,18 @@ from isotone import noise
 from isotone.array_types import Floats, Ints
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.mechanism import Counts, check_counts
-from isotone.counts.norm import difference_norms, largest_parts, places, running_totals
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.relaxation_tree import wander
-from isotone.counts.sampler import Sampler, Simulate, mean_of_rows, sampler
+from isotone.counts.sampler import (
+    Sampler,
+    Simulate,
+    difference_norms,
+    largest_parts,
+    mean_of_rows,
+    places,
+    running_totals,
+    sampler,
+)
 from isotone.errors import InputError
 from isotone.linear.mechanism import LAW_NUMBERS, LAW_STREAM, OTHER_DRAWS, Law, draws_of
 from isotone.mechanism import Error, Progress, no_progress

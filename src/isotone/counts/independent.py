@@ -23,9 +23,8 @@ from isotone.counts.mechanism import (
     gaussian_variance,
     largest_record,
 )
-from isotone.counts.norm import norms
 from isotone.counts.relaxation import Relaxation
-from isotone.counts.sampler import RARE, Simulate, sampler
+from isotone.counts.sampler import RARE, Simulate, norms, sampler
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
 from isotone.linear.strategy import Chains, DiscreteGaussian, Gaussian, Geometric, Identity, Laplace, Noise

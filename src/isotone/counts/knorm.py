@@ -23,9 +23,19 @@ from isotone.counts.mechanism import (
     deviation,
     k_norm_total,
 )
-from isotone.counts.norm import noise_rows, norms, places, running_totals
 from isotone.counts.relaxation import Relaxation
-from isotone.counts.sampler import Method, Recent, Sampler, Simulate, mean_of_rows, sampler
+from isotone.counts.sampler import (
+    Method,
+    Recent,
+    Sampler,
+    Simulate,
+    mean_of_rows,
+    noise_rows,
+    norms,
+    places,
+    running_totals,
+    sampler,
+)
 from isotone.errors import InputError
 from isotone.linear.mechanism import LAW_STREAM, Law, draws_of, require_known, upper_draw, whole_width
 from isotone.mechanism import Error, Progress, no_progress

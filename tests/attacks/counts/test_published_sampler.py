@@ -10,7 +10,7 @@ from _published import PublishedSampler, insertion_order, log_probability, plain
 from _published_loss import exact_loss, search_loss
 from isotone.audit import audit
 from isotone.counts import PosetMechanism
-from isotone.counts.norm import norms
+from isotone.counts.sampler import norms
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 

@@ -18,8 +18,7 @@ from tests.support.tape import follow_all_paths
 from isotone import noise
 from isotone.counts import DifferenceBodyMechanism, Relaxation
 from isotone.counts.difference import InterleavedSampler, interleaved_sampler
-from isotone.counts.norm import difference_norms
-from isotone.counts.sampler import Method, TableSource
+from isotone.counts.sampler import Method, TableSource, difference_norms
 from isotone.order import Poset
 from isotone.order.bipartitions.counting import loosened
 from isotone.privacy.draws import ExactDraws

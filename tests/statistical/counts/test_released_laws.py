@@ -17,7 +17,7 @@ from tests.support.cones import cone
 from tests.support.effort import draws, effort, off
 
 from isotone.counts import BoundedPosetMechanism, PosetMechanism, Relaxation
-from isotone.counts.norm import norms
+from isotone.counts.sampler import norms
 from isotone.order import Poset
 
 RATE = "1/4096"

@@ -15,7 +15,7 @@ from tests.support.rounded_plane import rounded_law
 
 from isotone.audit import audit_exact
 from isotone.counts import DifferenceBodyMechanism, LInfinityMechanism, PosetMechanism, Relaxation
-from isotone.counts.norm import difference_norms
+from isotone.counts.sampler import difference_norms
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.order import Poset

@@ -24,7 +24,7 @@ from isotone.counts import (
 )
 from isotone.counts.count_plan import Setting, best_mechanism
 from isotone.counts.mechanism import Sensitivity, cut_all, largest_record
-from isotone.counts.norm import difference_norms, norms
+from isotone.counts.sampler import difference_norms, norms
 from isotone.errors import OrderError
 from isotone.order import Poset
 from isotone.privacy.guarantee import REPLACING, Guarantee, Unit

@@ -8,7 +8,7 @@ from tests.support.cones import cone
 from tests.support.filters import filters
 from tests.support.posets import all_posets
 
-from isotone.counts.norm import MANY, difference_norms, norms
+from isotone.counts.sampler import MANY, difference_norms, norms
 from isotone.errors import InputError
 from isotone.order import Poset
 
