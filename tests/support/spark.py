@@ -10,6 +10,14 @@ from typing import Any
 
 import pytest
 
+_SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Tests count a few rows by many queries, so Spark need not compile each. The worker of Spark Connect has Spark's own settings."""
+
 
 @functools.cache
 def spark_session() -> Any:
@@ -23,9 +31,9 @@ def spark_session() -> Any:
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "2g",
-    }
+    } | _SMALL
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
