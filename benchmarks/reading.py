@@ -14,7 +14,7 @@ from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.reading.records import RecordRules, RecordSource, count_records
 
-CSV_ROWS, PARQUET_ROWS = 2_000_000, 20_000_000
+CSV_ROWS, PARQUET_ROWS, FLOAT_ROWS = 2_000_000, 20_000_000, 4_000_000
 QUESTIONS = [f"q{i}" for i in range(12)]
 P = Poset(QUESTIONS, [("q1", "q0"), ("q2", "q0"), ("q3", "q1"), ("q5", "q4"), ("q6", "q4")])
 
@@ -34,10 +34,11 @@ def run(quick: bool, progress: Progress) -> str:
             ("csv", CSV_ROWS // share, False),
             ("csv", CSV_ROWS // share, True),
             ("parquet", PARQUET_ROWS // share, False),
+            ("parquet of floats", FLOAT_ROWS // share, False),
         ]
         for i, (kind, rows, unit) in enumerate(cases):
             progress(i / len(cases), f"{kind}, {rows:,} rows")
-            path = str(Path(folder) / f"survey.{kind}")
+            path = str(Path(folder) / f"survey.{kind.partition(' ')[0]}")
             _write(path, kind, rows)
             plain, ours = _measure(path, kind, unit)
             lines.append(
@@ -50,19 +51,23 @@ def run(quick: bool, progress: Progress) -> str:
 def _write(path: str, kind: str, rows: int) -> None:
     if kind == "csv":
         value = "CASE hash(i * 31 + {k}) % 5 WHEN 0 THEN 'yes' WHEN 1 THEN '' ELSE 'no' END AS {name}"
-    else:
+    elif kind == "parquet":
         value = "hash(i * 31 + {k}) % 5 = 0 AS {name}"
+    else:
+        value = "CASE hash(i * 31 + {k}) % 5 WHEN 0 THEN 1.0 WHEN 1 THEN NULL ELSE 0.0 END::DOUBLE AS {name}"
     answers = ", ".join(value.format(k=k, name=name) for k, name in enumerate(QUESTIONS))
     duckdb.sql(
-        f"COPY (SELECT i // 2 AS person, {answers} FROM range({rows}) t(i)) TO '{path}' (FORMAT {kind})"
+        f"COPY (SELECT i // 2 AS person, {answers} FROM range({rows}) t(i)) TO '{path}' (FORMAT {kind.partition(' ')[0]})"
     )
 
 
 def _measure(path: str, kind: str, unit: bool) -> tuple[float, float]:
     """CPU seconds of the plain query and of ours; the totals of the topless questions must agree."""
-    table, yes = (
-        (f"read_csv('{path}', all_varchar=true)", "{} = 'yes'") if kind == "csv" else (f"'{path}'", "{}")
-    )
+    table, yes = {
+        "csv": (f"read_csv('{path}', all_varchar=true)", "{} = 'yes'"),
+        "parquet": (f"'{path}'", "{}"),
+        "parquet of floats": (f"'{path}'", "{} = 1"),
+    }[kind]
     sums = ", ".join(f"count_if({yes.format(name)})" for name in QUESTIONS)
     if unit:
         any_yes = ", ".join(f"bool_or({yes.format(name)}) AS {name}" for name in QUESTIONS)

@@ -16,6 +16,9 @@ from isotone.process import scratch
 __all__ = ["connect", "forget", "nowhere", "watching"]
 
 _EVERY_SECONDS = 0.2
+_DISABLED = ("statistics_propagation", "filter_pushdown")
+"""Nothing is concluded from what a file says of its values: statistics of Parquet leave out what is not a number. And a filter that is
+pushed below a rule takes the whole rule along, and reads each value a dozen times."""
 _opened: dict[int, Any] = {}
 """By thread the connection that it opened last, which is the one it is about to query.
 
@@ -31,7 +34,9 @@ def connect() -> Any:
     """
     import duckdb
 
-    connection: Any = duckdb.connect(config={"temp_directory": str(scratch())})
+    connection: Any = duckdb.connect(
+        config={"temp_directory": str(scratch()), "disabled_optimizers": ",".join(_DISABLED)}
+    )
     try:
         connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"

@@ -326,19 +326,20 @@ def arrow_stream(files: Sequence[str], roles: Roles) -> Stream:
     return _file_stream(files, schemas, roles, "ipc")
 
 
+_PLAIN = {"boolean", "integer", "float", "uuid"}
+"""Types of a column of Parquet that the engine reads as we would, if all files have the same."""
+
+
 def parquet_stream(files: Sequence[str], roles: Roles) -> tuple[Stream, bool]:
     """The columns of Parquet files as a stream, and whether the engine may read them itself, as no value can make it fail."""
     import pyarrow.parquet as pq
 
     schemas = [pq.read_schema(file) for file in files]
     stream = _file_stream(files, schemas, roles, "parquet")
-    plain = all(
-        arrow_kind(field.type)
-        in ("boolean", "integer", "uuid")  # no floats: statistics of a file know no NaN
-        for schema in schemas
-        for field in schema
-        if field.name in stream.schema.names
-    )
+    kinds_of = {
+        name: {arrow_kind(schema.field(name).type) for schema in schemas} for name in stream.schema.names
+    }
+    plain = all(len(found) == 1 and found <= _PLAIN for found in kinds_of.values())
     wanted = {name.lower() for name in stream.schema.names}
     # DuckDB would confuse namesakes in other capitals
     twins = any(sum(name.lower() in wanted for name in schema.names) > len(wanted) for schema in schemas)

@@ -285,8 +285,8 @@ def _engine_column(column: str, dtype: Any, collated: bool) -> str:
         case "timestamp" | "timestamp_s" | "timestamp_ms" | "timestamp_ns":
             if dtype.id == "timestamp_ns":  # they end within the calendar
                 return f"CASE WHEN isfinite({column}) THEN {text} END"
-            first, last = (f"CAST('{moment}' AS {dtype})" for moment in _CALENDAR)
-            return f"CASE WHEN {column} BETWEEN {first} AND {last} THEN {text} END"
+            first, beyond = (f"CAST('{moment}' AS {dtype})" for moment in _CALENDAR)
+            return f"CASE WHEN {column} >= {first} AND {column} < {beyond} THEN {text} END"
         case "timestamp with time zone":
             micros = f"epoch_us({column})"
             low, high = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -295,7 +295,8 @@ def _engine_column(column: str, dtype: Any, collated: bool) -> str:
             return text
 
 
-_CALENDAR = ("0001-01-01 00:00:00", "9999-12-31 23:59:59")
+_CALENDAR = ("0001-01-01 00:00:00", "10000-01-01 00:00:00")
+"""The first moment, and the first one behind the last."""
 
 
 def _open_relation(relation: Any, roles: Roles) -> Any:

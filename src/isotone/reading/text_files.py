@@ -31,6 +31,7 @@ _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
 _QUOTE = 34
 _INLINE = 12  # bytes of a text that Arrow keeps in its view
+_SHORT = 4
 
 _UNREADABLE = "isotone.unreadable"
 codecs.register_error(_UNREADABLE, lambda error: ("\udcff", getattr(error, "end")))  # noqa: B009 (encoders have none)
@@ -180,7 +181,7 @@ def _last_end(block: bytes, separator: bytes, newline: bytes) -> tuple[int, _Mar
             return 0, None
         kept = slice(ends[-1] + 1)
         end = int(marks.places[ends[-1]]) + len(newline)
-        return end, _Marks(marks.places[kept], marks.is_end[kept], marks.quoted)
+        return end, _Marks(marks.places[kept], marks.is_end[kept], marks.escapes)
     end = 0
     for found in _pattern(separator, newline).finditer(block):
         if found[4] == newline:
@@ -193,7 +194,8 @@ class _Marks(NamedTuple):
 
     places: NDArray[np.int64]
     is_end: NDArray[np.bool_]
-    quoted: bool
+    escapes: NDArray[np.int64] | None
+    """Where the second of two quotes stands that are one; None where there is no quote at all."""
 
     @classmethod
     def of(cls, block: bytes, separator: bytes, newline: bytes) -> _Marks | None:
@@ -204,33 +206,38 @@ class _Marks(NamedTuple):
             ends[1:] &= data[:-1] == newline[0]
             ends[0] = False
         marks = ends | (data == separator[0]) if separator else ends
-        quoted = bool(separator) and b'"' in block
-        if quoted:
-            quotes = data == _QUOTE
-            inside = np.logical_xor.accumulate(quotes)  # from an opening quote to before its closing one
-            marks &= ~inside
-            if not _proper(np.flatnonzero(quotes), marks, ends if len(newline) == 2 else None):
+        escapes = None
+        if separator and b'"' in block:
+            quote = data == _QUOTE
+            quotes = np.flatnonzero(quote)
+            opening, closing = quotes[::2], quotes[1::2]
+            if opening.size != closing.size:
                 return None
+            if np.any(
+                closing > opening + 1
+            ):  # from an opening quote to before its closing one all is content
+                marks &= ~(np.cumsum(quote, dtype=np.uint8) & 1).view(np.bool_)
+            again = opening[1:] == closing[:-1] + 1
+            if not _proper(opening, closing, again, marks, ends if len(newline) == 2 else None):
+                return None
+            escapes = opening[1:][again]
         places = np.flatnonzero(marks)
         is_end = ends[places]
         if len(newline) == 2:
             places = places - is_end
-        return cls(places, is_end, quoted)
+        return cls(places, is_end, escapes)
 
 
-def _proper(quotes: Any, marks: Any, ends: Any) -> bool:
-    """Whether quotes at these places open after a mark, or at once after closing, and close before one, as a writer of CSV puts them.
+def _proper(opening: Any, closing: Any, again: Any, marks: Any, ends: Any) -> bool:
+    """Whether quotes open after a mark, or ``again`` at once after closing, and close before one, as a writer of CSV puts them.
 
     ``ends`` are the second bytes of line endings that have two.
     """
-    opening, closing = quotes[::2], quotes[1::2]
-    if opening.size != closing.size:
-        return False
-    again = np.zeros(opening.size + 1, bool)
-    again[1:-1] = opening[1:] == closing[:-1] + 1
     last = marks.size - 1
-    opens = again[:-1] | (opening == 0) | marks[np.maximum(opening - 1, 0)]
-    closes = again[1:] | (closing == last) | marks[np.minimum(closing + 1, last)]
+    opens = (opening == 0) | marks[np.maximum(opening - 1, 0)]
+    opens[1:] |= again
+    closes = (closing == last) | marks[np.minimum(closing + 1, last)]
+    closes[:-1] |= again
     if ends is not None:
         closes |= ends[np.minimum(closing + 2, last)] & (closing + 2 <= last)
     return bool(opens.all() and closes.all())
@@ -308,6 +315,7 @@ def _masks() -> Any:
 
 
 _KEPT = _masks()
+_KEPT_SHORT = np.array([256**length - 1 for length in range(_SHORT + 1)], "<u4").view(np.uint32)
 
 
 def _fast(block: bytes, marks: _Marks, wide: int, places: Sequence[int]) -> list[Any]:
@@ -315,46 +323,59 @@ def _fast(block: bytes, marks: _Marks, wide: int, places: Sequence[int]) -> list
     ends, is_end = marks.places, marks.is_end
     if not is_end.size or not is_end[-1] or ends[-1] + wide < len(block):  # a last line without an ending
         ends, is_end = np.append(ends, len(block)), np.append(is_end, True)
-    begins = np.empty_like(ends)
-    begins[0] = 0
-    begins[1:] = ends[:-1] + np.where(is_end[:-1], wide, 1)
-    last = np.flatnonzero(is_end)
-    first = np.empty_like(last)
-    first[0] = 0
-    first[1:] = last[:-1] + 1
-    width = last - first + 1
-    empty = (width == 1) & (ends[first] == begins[first])
-    if empty.any():
-        first, width = first[~empty], width[~empty]
     # four bytes before and twelve behind, so that a window of sixteen bytes fits around every begin
     data = np.frombuffer(b"\0\0\0\0" + block + b"\0" * _INLINE, np.uint8)
-    quotes = None
-    if marks.quoted:
-        quotes = np.zeros(data.size + 1, np.int32)
-        np.cumsum(data == _QUOTE, dtype=np.int32, out=quotes[1:])
-    columns: list[Any] = []
+    spans = _spans(ends, is_end, wide, places)
+    return [_views(data, begin, length, marks.escapes) for begin, length in spans]
+
+
+def _spans(ends: Any, is_end: Any, wide: int, places: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    """Where the fields of each column begin, and how long they are."""
+    width = int(np.argmax(is_end)) + 1
+    rows = np.count_nonzero(is_end)
+    if (
+        width > 1 and rows * width == ends.size and is_end[width - 1 :: width].all()
+    ):  # as many fields in every line
+        table = ends.reshape(rows, width)
+        for place in places:
+            if place >= width:
+                yield np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+                continue
+            begin = table[:, place - 1] + 1 if place else np.append(0, table[:-1, -1] + wide)
+            yield begin, table[:, place] - begin
+        return
+    begins = np.append(0, ends[:-1] + np.where(is_end[:-1], wide, 1))
+    last = np.flatnonzero(is_end)
+    first = np.append(0, last[:-1] + 1)
+    widths = last - first + 1
+    some = (widths > 1) | (ends[first] > begins[first])  # a line without a byte is skipped
+    first, widths = first[some], widths[some]
     for place in places:
-        there = width > place
-        at = first + np.minimum(place, width - 1)
-        begin, length = begins[at], ends[at] - begins[at]
-        length[~there] = 0
-        columns.append(_views(data, begin, length, quotes))
-    return columns
+        there = widths > place
+        at = first + np.minimum(place, widths - 1)
+        begin = begins[at]
+        yield begin, np.where(there, ends[at] - begin, 0)
 
 
-def _views(data: NDArray[np.uint8], begin: Any, length: Any, quotes: Any) -> Any:
-    """An Arrow column of texts that begin at ``begin + 4`` in the data, where ``quotes`` are counted before each byte."""
+def _views(data: NDArray[np.uint8], begin: Any, length: Any, escapes: Any) -> Any:
+    """An Arrow column of texts that begin at ``begin + 4`` in the data, where quotes are one with the one before at ``escapes``."""
     buffers = [pa.py_buffer(data)]
     escaped = np.zeros(0, np.int64)
-    if quotes is not None:
-        escaped, begin, length = _unquoted(data, begin, length, quotes)
-    windows = np.ndarray((data.size - 15,), dtype="V16", buffer=data, strides=(1,))
-    view = windows[begin].view(np.uint64)
-    view &= _KEPT[np.minimum(length, _INLINE)].view(np.uint64)
-    words = view.view(np.uint32).reshape(-1, 4)
+    if escapes is not None:
+        escaped, begin, length = _unquoted(data, begin, length, escapes)
+    longest = int(length.max(initial=0))
+    if longest <= _SHORT:
+        words = np.zeros((len(length), 4), np.uint32)
+        windows = np.ndarray((data.size - 3,), dtype="V4", buffer=data, strides=(1,))
+        words[:, 1] = windows[begin + 4].view(np.uint32) & _KEPT_SHORT[length]
+    else:
+        windows = np.ndarray((data.size - 15,), dtype="V16", buffer=data, strides=(1,))
+        view = windows[begin].view(np.uint64)
+        view &= _KEPT[np.minimum(length, _INLINE)].view(np.uint64)
+        words = view.view(np.uint32).reshape(-1, 4)
     words[:, 0] = length
-    long = np.flatnonzero(length > _INLINE)
-    if long.size:
+    if longest > _INLINE:
+        long = np.flatnonzero(length > _INLINE)
         words[long, 2] = 0
         words[long, 3] = begin[long] + 4
     if escaped.size:
@@ -365,13 +386,14 @@ def _views(data: NDArray[np.uint8], begin: Any, length: Any, quotes: Any) -> Any
     return pa.Array.from_buffers(pa.string_view(), len(words), [valid, views, *buffers])
 
 
-def _unquoted(data: Any, begin: Any, length: Any, quotes: Any) -> tuple[Any, Any, Any]:
+def _unquoted(data: Any, begin: Any, length: Any, escapes: Any) -> tuple[Any, Any, Any]:
     """Fields without their quotes, and which of them hold a quote still."""
     around = (data[begin + 4] == _QUOTE) & (length > 0)
     begin, length = begin + around, length - 2 * around
-    which = np.flatnonzero(around)
-    held = quotes[begin[which] + 4 + length[which]] > quotes[begin[which] + 4]
-    return which[held], begin, length
+    if not escapes.size:
+        return escapes, begin, length
+    held = np.searchsorted(escapes, begin + length) > np.searchsorted(escapes, begin)
+    return np.flatnonzero(around & held), begin, length
 
 
 def _unescape(data: Any, words: Any, which: Any, begin: Any, length: Any) -> bytes:

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from collections.abc import Callable
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -310,3 +311,25 @@ def test_a_line_that_is_no_json_is_never_asked_for_a_value(tmp_path):
     (tmp_path / "d.jsonl").write_text("\n".join(lines))
     frame: Any = open_source(tmp_path / "d.jsonl", {"unit": ["u"]}).to_native()
     assert frame.filter("u IS NOT NULL AND u <> '1'").aggregate("count(*)").fetchall() == [(5_999,)]
+
+
+def test_the_last_moment_of_the_calendar_is_the_same_in_a_column_of_any_type(tmp_path):
+    """It stands for "never" in many tables. One odd value makes a frame's column one of objects."""
+    last = datetime.max
+    for data in (
+        pd.DataFrame({"u": pd.Series([last], dtype=object)}),
+        pd.DataFrame({"u": [last]}),
+        pl.DataFrame({"u": [last]}),
+        pl.DataFrame({"u": [last]}).lazy(),
+        pa.table({"u": [last]}),
+        duckdb.connect().sql("SELECT TIMESTAMP '9999-12-31 23:59:59.999999' AS u"),
+    ):
+        frame: Any = open_source(data, {"unit": ["u"]}).to_native()
+        assert frame.fetchall() == [("9999-12-31 23:59:59.999999",)]
+
+
+def test_files_of_different_types_are_read_by_the_rule_and_not_by_the_engine(tmp_path):
+    """Beside floats the engine would make floats of whole numbers, of which two could be one."""
+    pq.write_table(pa.table({"u": [2**53, 2**53 + 1], "a": [1, 1]}), tmp_path / "part-1.parquet")
+    pq.write_table(pa.table({"u": [0.5], "a": [1]}), tmp_path / "part-2.parquet")
+    assert counted(tmp_path / "part-*.parquet", "u") == (3, 3)
