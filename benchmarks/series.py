@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,70 +23,144 @@ Matrix = NDArray[np.float64]
 _SURVEY = [(1, 0), (2, 1), (3, 0), *((i, 4) for i in range(5, 11)), *((i, 11) for i in (12, 13, 14))]
 _ENUMERABLE = 5_000
 """Histories up to which strategies over all of them are optimised."""
+_SECONDS = {"joint": 1.4, "cells": 0.8}
+"""CPU seconds for each count that a strategy over all histories may be optimised."""
 
 
 def _survey(n: int) -> Poset:
     return Poset(range(n), [(a, b) for a, b in _SURVEY if a < n])
 
 
-CASES: list[tuple[str, Callable[[], Poset], int]] = [
-    ("4 stages × 12", lambda: Poset.chain(range(4)), 12),
-    ("3 stages × 24", lambda: Poset.chain(range(3)), 24),
-    ("4 stages × 52", lambda: Poset.chain(range(4)), 52),
-    ("11 questions × 12", lambda: _survey(11), 12),
-    ("15 questions × 52", lambda: _survey(15), 52),
-]
+CASES: dict[str, tuple[Callable[[], Poset], int]] = {
+    "3 stages × 24": (lambda: Poset.chain(range(3)), 24),
+    "4 stages × 12": (lambda: Poset.chain(range(4)), 12),
+    "4 stages × 52": (lambda: Poset.chain(range(4)), 52),
+    "11 questions × 12": (lambda: _survey(11), 12),
+    "15 questions × 52": (lambda: _survey(15), 52),
+}
+
+
+class Figures(NamedTuple):
+    """Root mean squares of the errors of all counts, of the last period, and of what is new from period to period."""
+
+    all: float
+    last: float
+    changes: float
+    spread: float = 0.0
+    """The largest standard error of a variance, relative to it, where it is simulated."""
+
+    def times(self, factor: float) -> Figures:
+        """The same with noise that is so many times larger."""
+        return Figures(*(factor * x for x in self[:3]))
+
+    def __str__(self) -> str:
+        words = " / ".join(f"{x:.{4 if self.all < 8 and not self.spread else 3}g}" for x in self[:3])
+        return f"{words} (± {50 * self.spread:.1f} %)" if self.spread else words
+
+
+def figures(covariance: Matrix, periods: int) -> Figures:
+    """The errors that noise of this covariance has, counts period by period."""
+    variance = np.diag(covariance).reshape(periods, -1)
+    m = variance.shape[1]
+    both = np.diag(covariance, -m).reshape(periods - 1, m) if periods > 1 else np.zeros((0, m))
+    changes = np.concatenate((variance[:1], variance[1:] + variance[:-1] - 2 * both))
+    return Figures(*(float(np.sqrt(np.mean(part))) for part in (variance, variance[-1], changes)))
 
 
 def run(quick: bool, progress: Progress) -> str:
     """Plan every case under ε = 1 and ρ = ½, and optimise every rival for it."""
-    rows = [
-        "| case | isotone: all / last / new | CPU s to open | a draw | counter per stage | joint Laplace strategy | "
-        "p-identity on histories | relations in time alone | waves | ρ = ½: isotone | Kronecker | counter per stage | waves |",
-        "|" + "---|" * 13,
-    ]
-    cases = CASES[:1] if quick else CASES
-    for number, (name, order, periods) in enumerate(cases):
+    cases = dict(list(CASES.items())[1:2]) if quick else CASES
+    pure, gaussian = dict[str, dict[str, Any]](), dict[str, dict[str, Any]]()
+    for number, (name, (order, periods)) in enumerate(cases.items()):
         progress(number / len(cases), name)
-        rows.append(_row(name, order(), periods, 10 if quick else 2.5 * len(order()) * periods))
+        P, scale = order(), 0.1 if quick else 1.0
+        histories = _histories(P, periods)
+        pure[name] = _pure(P, periods, histories, scale)
+        gaussian[name] = _gaussian(P, periods, histories)
     progress(1.0, "done")
-    return "\n".join(rows) + _NOTES
+    return f"{_HEAD}\n\n## ε = 1\n\n{_table(pure)}\n\n## ρ = ½\n\n{_table(gaussian)}\n\n{_NOTES}"
 
 
-def _row(name: str, P: Poset, periods: int, seconds: float) -> str:
-    m, n = len(P), len(P) * periods
+def _table(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """A column for each case, a row for each method. The best of all counts stands in bold."""
+    names = dict.fromkeys(name for column in found.values() for name in column)
+    best = {
+        case: min(x.all for x in column.values() if isinstance(x, Figures)) for case, column in found.items()
+    }
+    lines = [f"| | {' | '.join(found)} |", "|" + "---|" * (len(found) + 1)]
+    for name in names:
+        cells = [column.get(name, "–") for column in found.values()]
+        bold = [isinstance(x, Figures) and x.all <= best[case] for case, x in zip(found, cells, strict=True)]
+        marked = (f"**{cell}**" if first else f"{cell}" for cell, first in zip(cells, bold, strict=True))
+        lines.append(f"| {name} | {' | '.join(marked)} |")
+    return "\n".join(lines)
+
+
+def _planned(P: Poset, periods: int, guarantee: Guarantee) -> dict[str, Any]:
+    """The candidates of isotone, how long an opening takes, and how long the draw of its noise."""
     begun = time.process_time()
-    plan = plan_series(P, periods, Guarantee.pure(1))
+    plan = plan_series(P, periods, guarantee)
     plan.best.half_widths(0.95)  # all that an opening computes
     planned = time.process_time()
     plan.best.draw()
     drawn = time.process_time()
-    best, others = plan.rows[0], ", ".join(f"{row.name} {row.all:.3g}" for row in plan.rows[1:])
-    gaussian = plan_series(P, periods, Guarantee.zcdp("1/2")).rows[0]
-    chains = PosetMechanism(Poset.product(Poset.chain(range(periods)), Poset.antichain(P.elements)), 1)
-    ellipse = plan_series(Poset.antichain("a"), periods, Guarantee.zcdp("1/2")).best.error().rmse
-    gaussian_counter = min(_counter(periods, True), ellipse)
-    histories = _histories(P, periods)
-    joint = cells = kronecker = "–"
+    rows: dict[str, Any] = {}
+    for row in sorted(plan.rows, key=lambda row: row.name != "two scales"):
+        error = row.mechanism.error()
+        spread = float(np.max(error.standard_error / error.variance, initial=0.0))
+        rows[f"isotone, {_NAMES[row.name]}"] = Figures(row.all, row.last, row.changes, spread)
+    return {
+        "rows": rows,
+        "CPU seconds of an opening": f"{planned - begun:.1f}",
+        "CPU seconds of a draw": f"{drawn - planned:.3f}",
+    }
+
+
+_NAMES = {
+    "two scales": "noise on two scales",
+    "product": "one draw of the product",
+    "causal Gaussian": "the ellipse of the product",
+}
+
+
+def _pure(P: Poset, periods: int, histories: Matrix | None, scale: float) -> dict[str, Any]:
+    """Every method at ε = 1."""
+    m, n, planned = len(P), len(P) * periods, _planned(P, periods, Guarantee.pure(1))
+    rows: dict[str, Any] = planned.pop("rows")
     if histories is not None:
-        joint, cells = f"{_joint(histories, n, m, seconds):.3g}", f"{_identity(histories, n, m, seconds):.3g}"
-        kronecker = f"{_kronecker(P, periods, histories):.4g}"
-    wave, gaussian_wave = PosetMechanism(P, 1).error().rmse * periods, _gaussian_wave(P, periods)
-    return (
-        f"| {name} | **{best.all:.3g}** / {best.last:.3g} / {best.changes:.3g} ({best.name}; {others or 'no other'}) "
-        f"| {planned - begun:.1f} | {1e3 * (drawn - planned):.0f} ms | {_counter(periods, False) * m:.3g} | {joint} | {cells} "
-        f"| {chains.error().rmse:.3g} | {wave:.3g} | **{gaussian.all:.4g}** / {gaussian.last:.4g} / {gaussian.changes:.4g} "
-        f"| {kronecker} | {gaussian_counter * m**0.5:.3g} | {gaussian_wave:.3g} |"
+        seconds = {name: scale * n * each for name, each in _SECONDS.items()}
+        rows["one Laplace strategy over all histories"] = _joint(histories, n, m, seconds["joint"])
+        rows["p-identity over all histories"] = _identity(histories, n, m, seconds["cells"])
+    alone = Poset.product(Poset.chain(range(periods)), Poset.antichain(P.elements))
+    rows["relations in time alone"] = figures(PosetMechanism(alone, 1).covariance(), periods)
+    rows["a counter for each stage"] = _counter(periods, False).times(m)
+    rows["waves: a release for each period"] = _waves(PosetMechanism(P, 1).error().rmse * periods, periods)
+    return rows | planned
+
+
+def _gaussian(P: Poset, periods: int, histories: Matrix | None) -> dict[str, Any]:
+    """Every method at ρ = ½."""
+    m, planned = len(P), _planned(P, periods, Guarantee.zcdp("1/2"))
+    rows: dict[str, Any] = planned.pop("rows")
+    if histories is not None:
+        rows["stages times square root of time"] = _kronecker(P, periods, histories)
+    ellipse = figures(
+        plan_series(Poset.antichain("a"), periods, Guarantee.zcdp("1/2")).best.covariance(), periods
     )
+    rows["a counter for each stage"] = min(_counter(periods, True), ellipse).times(m**0.5)
+    one = plan_series(P, 1, Guarantee.zcdp("1/2")).rows[0].all
+    rows["waves: a release for each period"] = _waves(one * periods**0.5, periods)
+    return rows | planned
 
 
-def _gaussian_wave(P: Poset, periods: int) -> float:
-    return plan_series(P, 1, Guarantee.zcdp("1/2")).rows[0].all * periods**0.5
+def _waves(each: float, periods: int) -> Figures:
+    """Independent noise of this size in each period."""
+    return Figures(each, each, each * math.sqrt(2 - 1 / periods))
 
 
-def _counter(periods: int, gaussian: bool) -> float:
+def _counter(periods: int, gaussian: bool) -> Figures:
     """The best continual counter of one stage: b-ary trees with shares by level and least squares, at ε = 1 or ρ = ½."""
-    sums, found = np.tril(np.ones((periods, periods))), np.inf
+    sums, best = np.tril(np.ones((periods, periods))), Figures(np.inf, np.inf, np.inf)
     for arity in (2, 3, 4, 5, 7):
         if arity >= periods:
             continue
@@ -101,18 +176,24 @@ def _counter(periods: int, gaussian: bool) -> float:
             size *= arity
         measured, levels = np.array(rows), np.array(level)
 
-        def error(weights: Matrix, measured: Matrix = measured, levels: NDArray[np.int64] = levels) -> float:
+        def covariance(
+            weights: Matrix, measured: Matrix = measured, levels: NDArray[np.int64] = levels
+        ) -> Matrix:
             w = np.exp(weights - weights.max())
             w = w / np.sqrt((w**2).sum()) if gaussian else w / w.sum()
             precision = w[levels] ** 2 * (1.0 if gaussian else 0.5)
-            covariance = np.linalg.inv((measured * precision[:, None]).T @ measured)
-            return float(np.log(np.einsum("ij,jk,ik->", sums, covariance, sums) / periods))
+            return sums @ np.linalg.inv((measured * precision[:, None]).T @ measured) @ sums.T
 
-        for seed in range(4):
+        for seed in range(3):
             start_at = np.random.default_rng(seed).normal(size=levels.max() + 1) * (0.1 if seed == 0 else 1.5)
-            made = minimize(error, start_at, method="Nelder-Mead", options={"maxiter": 400 * start_at.size})
-            found = min(found, float(np.exp(made.fun / 2)))
-    return found
+            made = minimize(
+                lambda w, of=covariance: float(np.log(np.trace(of(w)))),
+                start_at,
+                method="Nelder-Mead",
+                options={"maxiter": 200 * start_at.size},
+            )
+            best = min(best, figures(covariance(made.x), periods))
+    return best
 
 
 def _histories(P: Poset, periods: int) -> Matrix | None:
@@ -130,28 +211,27 @@ def _histories(P: Poset, periods: int) -> Matrix | None:
     )
 
 
-def _kronecker(P: Poset, periods: int, V: Matrix) -> float:
+def _kronecker(P: Poset, periods: int, V: Matrix) -> Figures:
     """The ellipse of the stages times the square-root factor of time, as strong as the stages gain, at its exact sensitivity."""
     within = np.linalg.inv(plan_series(P, 1, Guarantee.zcdp("1/2")).best.covariance())
     column = np.cumprod([1.0, *((2 * j - 1) / (2 * j) for j in range(1, periods))])
     root = np.array([[column[i - j] if i >= j else 0.0 for j in range(periods)] for i in range(periods)])
-    m, best = len(P), np.inf
+    m, best = len(P), Figures(np.inf, np.inf, np.inf)
     for share in np.linspace(0, 1, 21):
         M = (1 - share) * np.eye(m) + share * m * within / np.trace(within)
         strategy = np.kron(np.linalg.inv(root), np.linalg.cholesky(M).T)
         longest = float(((strategy @ V) ** 2).sum(axis=0).max())
-        trace = float(np.trace(np.linalg.inv(M)) * np.sum(root**2))
-        best = min(best, math.sqrt(trace * longest / len(V)))
+        best = min(best, figures(longest * np.kron(root @ root.T, np.linalg.inv(M)), periods))
     return best
 
 
-def _joint(V: Matrix, n: int, m: int, seconds: float) -> float:
+def _joint(V: Matrix, n: int, m: int, seconds: float) -> Figures:
     """One Laplace strategy for all counts, with the least error over all histories, from three starts."""
     T = n // m
     changes = np.kron(np.eye(T) - np.eye(T, k=-1), np.eye(m))
     cells = np.eye(m) - np.eye(m, k=-1)  # of a chain, whose first stage is the last one reached
     inside = np.kron(np.eye(T)[[T // 2 - 1, T - 1]], cells)
-    best = np.inf
+    best = Figures(np.inf, np.inf, np.inf)
     for seed, rows in enumerate(([changes, 0.5 * inside], [changes], [np.eye(n)])):
         rng = np.random.default_rng(5 + seed)
         strategy = np.vstack([*rows, 0.02 * rng.normal(size=(n // 2, n))])
@@ -174,15 +254,10 @@ def _joint(V: Matrix, n: int, m: int, seconds: float) -> float:
                 return float(value), (-2 * B @ (G @ G) / trace + 2 * slope @ V.T).ravel()
 
             strategy = minimize(
-                error, strategy.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 1500}
+                error, strategy.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 400}
             ).x.reshape(strategy.shape)
-            best = min(
-                best,
-                float(
-                    np.sqrt(2 * np.trace(np.linalg.inv(strategy.T @ strategy)) / n)
-                    * np.abs(strategy @ V).sum(axis=0).max()
-                ),
-            )
+            longest = float(np.abs(strategy @ V).sum(axis=0).max())
+            best = min(best, figures(2 * longest**2 * np.linalg.inv(strategy.T @ strategy), T))
             if power == 1024:  # away from this local optimum, and once more
                 strategy *= 1 + 0.02 * rng.normal(size=strategy.shape)
             if time.process_time() - begun > part:
@@ -190,44 +265,62 @@ def _joint(V: Matrix, n: int, m: int, seconds: float) -> float:
     return best
 
 
-def _identity(V: Matrix, n: int, m: int, seconds: float) -> float:
+def _identity(V: Matrix, n: int, m: int, seconds: float) -> Figures:
     """HDMM's p-identity over whole histories as exclusive cells, with the least error of all counts."""
-    W, cells, best, T = V.T.copy(), V.shape[1], np.inf, n // m
+    W, cells, T = V.T.copy(), V.shape[1], n // m
+    best = Figures(np.inf, np.inf, np.inf)
     steps = np.diff(np.concatenate([np.zeros((1, m, cells)), V.reshape(T, m, cells)]), axis=0)
     begun = time.process_time()
-    for seed, (extra, sizes) in enumerate(
-        [(n // 4, (1,)), (n // 2, (1,)), (n // 4, (1, T // 4)), (n // 2, ())]
-    ):
+    for seed, (extra, sizes) in enumerate([(n // 4, (1, T // 4)), (n // 2, (1,)), (n // 2, ())]):
         rng = np.random.default_rng(1 + seed)
         known = [3 * steps[t : t + k, s].sum(axis=0) for k in sizes for s in range(m) for t in range(0, T, k)]
         start = np.vstack([*known, rng.uniform(0, 0.3, size=(extra, cells))])
         start += rng.uniform(0, 0.05, size=start.shape)
 
-        def error(x: Matrix, shape: tuple[int, int] = start.shape) -> tuple[float, Matrix]:
+        def parts(x: Matrix, shape: tuple[int, int] = start.shape) -> tuple[Matrix, Matrix, Matrix, Matrix]:
             Th = x.reshape(shape)
             Y = W * (1 + Th.sum(axis=0))[:, None]
             B = Th @ Y
-            X = np.linalg.solve(np.eye(len(Th)) + Th @ Th.T, B)
+            return Th, Y, B, np.linalg.solve(np.eye(len(Th)) + Th @ Th.T, B)
+
+        def error(x: Matrix, parts: Any = parts) -> tuple[float, Matrix]:
+            Th, Y, B, X = parts(x)
             value = float(np.sum(Y**2) - np.sum(B * X))
             slope = -2 * X @ Y.T + 2 * X @ (X.T @ Th) + np.sum(W * (2 * Y - 2 * Th.T @ X), axis=1)[None, :]
             return float(np.log(value)), (slope / value).ravel()
 
-        bounds = [(0, None)] * start.size
-        made = minimize(
-            error, start.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 1500}
-        )
-        best = min(best, float(np.sqrt(2 * np.exp(made.fun) / n)))
-        if time.process_time() - begun > seconds:
-            break
+        while time.process_time() - begun < seconds * (seed + 1) / 3:
+            made = minimize(
+                error,
+                start.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0, None)] * start.size,
+                options={"maxiter": 300},
+            )
+            start = made.x.reshape(start.shape)
+            _, Y, B, X = parts(made.x)
+            best = min(best, figures(2 * (Y.T @ Y - B.T @ X), T))
+            if made.nit < 300:  # it stands still
+                break
     return best
 
 
-_NOTES = """
+_HEAD = """Errors of all counts / of the last period / of what is new from period to period, add-remove, for a person's whole history. The
+least error of all counts in bold. *± %* is the largest standard error of a standard deviation, where errors are simulated; all
+others are exact, before or with rounding as each mechanism states them."""
 
-Root mean squared errors at ε = 1, or ρ = ½, add-remove, for a person's whole history; *last* is that of the last period, *new* that of
-what is new from period to period. CPU s to open is for the plan of all candidates, with errors and intervals of the best one, in a process that has compiled its kernels. Rivals: a continual counter for each stage with its part of the budget (the best b-ary tree with optimal
-shares of its levels and least squares; under ρ also the ellipse of one stage); one Laplace strategy for all counts, optimised over all histories, and p-identity over histories, where these
-can be listed, local optima of a few starts; under ρ the ellipse of the stages times the square-root factor of time, at its exact sensitivity; noise for the relations in time alone; a release for each period with its part of the budget (waves).
-On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is nothing to win.
-What is new from one period to the next is best known from one draw of the product, which the plan picks with `matters="changes"`.
-"""
+_NOTES = """The seconds are those of one process on a machine that may be busy: of the plan with all its candidates, and with errors and
+intervals of the best one, which is what an opening computes; and of the draw of all noise, which is made once for the whole series.
+
+Rivals. *One Laplace strategy over all histories*: any linear strategy whose largest L1 norm over all histories is one, optimised by
+L-BFGS from three starts. *p-identity over all histories*: the strategies of HDMM, with whole histories as exclusive cells, from three
+starts. Both are local optima after the seconds that the code gives them, and only where histories can be listed: 15 questions × 52 has
+far too many. *Relations in time alone*: the same noise as isotone's, for stages that know nothing of each other. *A counter for each
+stage*: the best b-ary tree with optimal shares of its levels and least squares, under ρ also the ellipse of one stage, each with its
+part of the budget. *Stages times square root of time*: the ellipse of the stages, as strong as it gains, times the square-root factor,
+at its exact sensitivity. *Waves*: a release of isotone for each period, with its part of the budget.
+
+On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is
+nothing to win. What is new from one period to the next is best known from one draw of the product where there is one, and from one
+strategy over all histories never worse by much; the plan picks by `matters="changes"`."""

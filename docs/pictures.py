@@ -260,6 +260,65 @@ def ledger_steps() -> Figure:
     return figure
 
 
+DOSES = {  # people of the Isle of Man with a first dose, and with a second one, by Sunday (Our World in Data, CC BY 4.0)
+    "7 Feb": (9063, 2184),
+    "14 Feb": (10405, 3328),
+    "21 Feb": (12766, 4733),
+    "28 Feb": (14123, 7329),
+    "7 Mar": (15832, 8966),
+    "14 Mar": (20690, 11337),
+    "28 Mar": (32286, 15008),
+}
+
+
+def series_doses() -> Figure:
+    """Doses by week as a series of eight weeks shows them at ε = 1, and how wide its intervals are beside those of eight releases."""
+    weeks = [*list(DOSES)[:6], "21 Mar", "28 Mar"]
+    order = iso.Poset.chain(["second dose", "first dose"])
+    made = iso.Series(iso.Counts(order, unit="person"), periods=weeks).plan(epsilon=1).best
+    noise = np.asarray(made.simulate_released(1, np.random.default_rng(2021))).reshape(8, 2)
+    half = made.half_widths(0.95).reshape(8, 2)
+    apart = iso.counts.PosetMechanism(order, epsilon="1/8").half_widths(0.95)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2), layout="constrained")
+    at = [weeks.index(week) for week in DOSES]
+    for stage, (name, colour) in enumerate((("second dose", OTHER), ("first dose", OURS))):
+        value = np.array([DOSES[week][1 - stage] for week in DOSES]) + noise[at, stage]
+        left.plot(at, value, "o-", ms=4, color=colour, label=name)
+        left.fill_between(at, value - half[at, stage], value + half[at, stage], color=colour, alpha=0.3)
+        right.plot(range(8), half[:, stage], "o-", ms=4, color=colour, label=f"{name}: one series")
+        right.axhline(apart[stage], color=colour, ls="--", label=f"{name}: eight releases")
+    left.set(title="People, with bands", ylim=(0, None))
+    right.set(title="Half-width of an interval, 95 %", ylim=(0, None))
+    for ax in (left, right):
+        ax.set_xticks(range(8), weeks, rotation=45, ha="right")
+        ax.legend(fontsize=8, loc="upper left" if ax is left else "center right")
+    return figure
+
+
+def series_funnel() -> Figure:
+    """A funnel of made-up visitors over twelve months as one series shows it at ε = 1, the truth beside it."""
+    stages, rng = ("purchase", "sign-up", "visit"), np.random.default_rng(7)
+    first = rng.integers(0, 12, 800)
+    reached = {"visit": first}
+    for before, stage, share in (("visit", "sign-up", 0.4), ("sign-up", "purchase", 0.5)):
+        later = reached[before] + rng.integers(0, 3, 800)
+        reached[stage] = np.where(rng.random(800) < share, later, 99)
+    truth = np.array([[int(np.sum(reached[stage] <= month)) for stage in stages] for month in range(12)])
+    months = [f"month {month + 1}" for month in range(12)]
+    made = iso.Series(iso.Counts(iso.Poset.chain(stages), unit="person"), periods=months).plan(epsilon=1).best
+    shown = truth + np.asarray(made.simulate_released(1, rng)).reshape(12, 3)
+    half = made.half_widths(0.95).reshape(12, 3)
+    figure, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    for stage, colour in enumerate((OTHER, THIRD, OURS)):
+        ax.plot(range(1, 13), shown[:, stage], "o-", ms=4, color=colour, label=stages[stage])
+        low, high = shown[:, stage] - half[:, stage], shown[:, stage] + half[:, stage]
+        ax.fill_between(range(1, 13), np.maximum(low, 0), high, color=colour, alpha=0.25)
+        ax.plot(range(1, 13), truth[:, stage], "k:", lw=1, label="made-up truth" if stage == 2 else None)
+    ax.set(xlabel="month", ylabel="people so far", ylim=(0, None), xticks=range(1, 13))
+    ax.legend(fontsize=8)
+    return figure
+
+
 def table_distribution() -> Figure:
     """Homicides by county: what noise does to the distribution, and what isotone keeps of it."""
     counts = np.loadtxt(
@@ -471,6 +530,8 @@ PICTURES: list[Callable[[], Figure | Path]] = [
     epsilon_odds,
     rows_to_records,
     ledger_steps,
+    series_doses,
+    series_funnel,
     table_distribution,
     table_data,
     calibration_curve,

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from isotone.cli.console import AsJson, Quiet, SpecPath, out, progress_bar, show
 from isotone.cli.release import release_table
-from isotone.errors import InputError, SpecError
-
-if TYPE_CHECKING:
-    from isotone.release import Release, Series, Spec
+from isotone.errors import InputError
 
 __all__ = ["series_app"]
 
 series_app = typer.Typer(
     help="Counts over time on one budget: open a series, close its periods, show it.", no_args_is_help=True
 )
-
-
-def _asked(path: Path) -> tuple[Spec, Series, Path]:
-    """The spec of a series, its description, and the folder of its secrets."""
-    from isotone.release import Series, load_spec
-
-    spec = load_spec(path)
-    described = spec.description
-    if not isinstance(described, Series):
-        raise SpecError(f"The spec {str(path)!r} has no [series].")
-    secrets = getattr(spec.section, "secrets", None)
-    if secrets is None:
-        raise SpecError(
-            "[series] secrets is missing: the folder for noise, key and register. It is as sensitive as the data, and no copy of it "
-            "may be kept. A series of the past, with date, has none: isotone release shows it at once."
-        )
-    return spec, described, spec.resolve(secrets)
 
 
 @series_app.command("open")
@@ -48,24 +27,16 @@ def series_open(
     quiet: Quiet = False,
 ) -> None:
     """Charge once for all periods, and draw all noise. No data is read."""
-    from isotone.release.spec import open_ledger
+    from isotone.release import load_spec
 
-    asked, series, secrets = _asked(spec)
+    asked = load_spec(spec).over_time
     with progress_bar("opening", quiet=quiet) as progress:
-        privacy = {name: getattr(asked.privacy, name) for name in ("epsilon", "delta", "rho")}
-        opened = series.open(
-            ledger=open_ledger(asked),
-            secrets=secrets,
-            **privacy,
-            request=_identity(asked),
-            again=again,
-            title=asked.output.title,
-            progress=progress,
-        )
+        opened = asked.open(again=again, progress=progress)
     if not quiet:
+        periods = asked.described.periods
         out.print(
-            f"The series is open: {len(series.periods)} periods, {series.periods[0]} to {series.periods[-1]}, under charge "
-            f"{opened.number}. {secrets} is as sensitive as the data: keep no copy of it.",
+            f"The series is open: {len(periods)} periods, {periods[0]} to {periods[-1]}, under charge {opened.number}. "
+            f"{asked.secrets} is as sensitive as the data: keep no copy of it.",
             markup=False,
         )
 
@@ -78,30 +49,22 @@ def series_close(
     quiet: Quiet = False,
 ) -> None:
     """Close a period from what the data shows now, and publish it. A period is closed once: again, it shows the same."""
-    from isotone.release.over_time import closed
-    from isotone.release.spec import open_ledger
+    from isotone.release import load_spec
+    from isotone.release.kinds.series.description import period_of
 
-    asked, series, secrets = _asked(spec)
+    asked = load_spec(spec).over_time
     with progress_bar("closing", quiet=quiet or as_json):
-        done = closed(
-            series,
-            asked.source,
-            period,
-            open_ledger(asked),
-            secrets,
-            asked.target,
-            report=asked.output.report,
-        )
+        done = asked.close(period)
     result = done.release
     value = {
-        "folder": str(asked.target),
+        "folder": str(asked.spec.target),
         "new": done.fresh,
         "columns": {k: list(v) for k, v in result.columns.items()},
     }
-    show(value, as_json=as_json, quiet=quiet, plain=release_table(_of_period(result, period)))
+    show(value, as_json=as_json, quiet=quiet, plain=release_table(period_of(result, period)))
     if not as_json and not quiet:
         sentence = "" if done.fresh else f"{period} was closed before; nothing was read. "
-        out.print(f"{sentence}The series is in {asked.target}", markup=False)
+        out.print(f"{sentence}The series is in {asked.spec.target}", markup=False)
 
 
 @series_app.command("show")
@@ -111,40 +74,29 @@ def series_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a period, with what is new, and how far the series is. No data is read."""
-    from isotone.release import load_release
-    from isotone.release.kinds.series.description import SeriesManifest
+    from isotone.release import load_release, load_spec
+    from isotone.release.kinds.series.description import SeriesManifest, period_of
     from isotone.release.over_time import published
-    from isotone.release.spec import open_ledger
 
     ended = False
     if what.suffix == ".toml":
-        from isotone.series.state import OpenSeries
-
-        asked, _, secrets = _asked(what)
-        ledger = open_ledger(asked)
-        result, ended = published(ledger, secrets), OpenSeries(ledger, secrets).ended
+        state = load_spec(what).over_time.state()
+        result, ended = published(state), state.ended
     else:
         result = load_release(what)
     manifest = result.manifest
     if not isinstance(manifest, SeriesManifest):
         raise InputError(f"{str(what)!r} is a release of {result.kind}, and no series.")
-    planned = manifest.description["periods"]
-    names = [planned[t] for t in manifest.shown]
+    names = manifest.shown_names
     if period is not None and period not in names:
         raise InputError(f"{period!r} is not shown. Shown are: {', '.join(names) or 'none'}.")
-    sentence = f"{len(names)} of {len(planned)} planned periods are shown."
-    sentence += (
-        f" The next is {planned[manifest.shown[-1] + 1 if names else 0]!r}."
-        if len(planned) not in (manifest.shown[-1] + 1 if names else 0,)
-        else " It is at its end."
-    )
-    sentence += " Its secrets are destroyed." if ended else ""
+    sentence = manifest.standing + (" Its secrets are destroyed." if ended else "")
     rows = {k: list(v) for k, v in result.columns.items()}
-    value: dict[str, Any] = {"planned": planned, "shown": names, "columns": rows}
+    value: dict[str, Any] = {"planned": manifest.planned, "shown": names, "columns": rows}
     if not names:
         show(value, as_json=as_json, quiet=False, plain=sentence)
         return
-    table = release_table(_of_period(result, period or names[-1]))
+    table = release_table(period_of(result, period or names[-1]))
     show(value, as_json=as_json, quiet=False, plain=table)
     if not as_json:
         out.print(sentence, markup=False)
@@ -156,29 +108,12 @@ def series_erase(
     unit: Annotated[str, typer.Option(help="The unit, as rows name it.")],
 ) -> None:
     """Freeze what a unit reached under a random name, as it asked to be forgotten. It stays counted."""
-    from isotone.release.spec import open_ledger
+    from isotone.release import load_spec
 
-    asked, series, secrets = _asked(spec)
-    series.erase(unit, ledger=open_ledger(asked), secrets=secrets)
+    asked = load_spec(spec).over_time
+    asked.described.erase(unit, ledger=asked.ledger, secrets=asked.secrets)
     out.print(
         "Done, if it was in the register. What it had reached stays counted. If it comes back in the data it counts once more, "
         "which costs its privacy as much again: remove its rows.",
         markup=False,
     )
-
-
-def _identity(asked: Spec) -> str:
-    from isotone.release.manifest import content_hash
-
-    return content_hash(asked.identity)
-
-
-def _of_period(made: Release, period: str) -> Release:
-    """The rows of one period."""
-    rows = [row for row, name in enumerate(made.columns["period"]) if name == period]
-    columns = {
-        name: tuple(column[row] for row in rows) for name, column in made.columns.items() if name != "period"
-    }
-    stated = replace(made.manifest.stated, title=f"{made.manifest.stated.title}, {period}")
-    manifest = replace(made.manifest, stated=stated)
-    return replace(made, columns=columns, manifest=cast("Any", manifest))

@@ -11,7 +11,7 @@ import re
 import secrets
 import threading
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,15 +198,15 @@ def _require_new(name: str, root: Root) -> None:
             raise FormError(f"There is {root.shown(path)} already. Open it below, or choose another name.")
 
 
-def new_draft(name: str, sections: Mapping[str, Any], root: Root) -> Draft:
-    """A draft with the usual entries."""
+def new_draft(name: str, begun: Callable[[str], Mapping[str, Any]], root: Root) -> Draft:
+    """A draft with the usual entries, beside what a kind begins with."""
     shown = spec_name(name, root)
     _require_new(shown, root)
     stem = Path(shown).stem
     entries: dict[str, Any] = {
         "data": {},
         "privacy": {"epsilon": "1", "ledger": _usual_ledger(shown, root)},
-        **sections,
+        **begun(stem),
         "output": {"folder": f"{stem}-release"},
     }
     return Draft(secrets.token_urlsafe(9), shown, entries)

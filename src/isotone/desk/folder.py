@@ -24,9 +24,9 @@ from isotone.desk.words import FormError
 from isotone.errors import InputError
 from isotone.reading.text_files import header_names
 from isotone.release.spec import DataEntries, Spec
+from isotone.series.state import SECRET
 
 __all__ = [
-    "COMMAND_LINE",
     "CSV",
     "DATA",
     "DRAFT",
@@ -112,9 +112,15 @@ class Root:
             regular = stat.S_ISREG(found.stat().st_mode)
         except OSError:
             regular = False
-        if not regular:
+        if not regular or self._is_secret(found):
             raise PathError(_NO_FILE)
         return found
+
+    def _is_secret(self, file: Path) -> bool:
+        """Whether a file is in the folder of the secrets of a series, of which nothing is read, shown or listed."""
+        return any(
+            (folder / SECRET).exists() for folder in file.parents if folder.is_relative_to(self.folder)
+        )
 
     def shown(self, path: Path) -> str:
         """A path inside the folder as people type it."""
@@ -149,7 +155,9 @@ class Root:
         return sorted(
             path.relative_to(folder).as_posix()
             for path in found
-            if path.parent not in made and not _ODD.search(path.relative_to(folder).as_posix())
+            if path.parent not in made
+            and not self._is_secret(path)
+            and not _ODD.search(path.relative_to(folder).as_posix())
         )
 
     def beside(self, folder: str | Path, ending: str) -> list[str]:
@@ -193,7 +201,7 @@ class Root:
 
 PRIVATE = (("data", "path"),)
 """Entries of a spec that name data. Planning does not open it."""
-PLACES = (("privacy", "ledger"), ("output", "folder"))
+PLACES = (("privacy", "ledger"), ("output", "folder"), ("series", "secrets"))
 """Entries that name what a release writes to."""
 PUBLIC = (
     ("order", "file"),
@@ -201,8 +209,6 @@ PUBLIC = (
     ("table", "categories_file"),
 )
 """Entries that name public files, which planning reads."""
-COMMAND_LINE = ("series",)
-"""Kinds that the desk has no screens for: they keep more files than it looks after."""
 _KNOWN = ("order", "table", "curve")
 """The kinds whose public files are all in the list above."""
 
@@ -220,10 +226,6 @@ class UnnamedError(FormError):
 
 def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
-    if spec.key in COMMAND_LINE:
-        raise FormError(
-            f"The desk has no screens for [{spec.key}]. Use the command line: isotone plan, then isotone series open and close, or isotone release for a past that is over."
-        )
     data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
     for section, entry in PLACES:
         said = getattr(getattr(spec, section, None), entry, None)

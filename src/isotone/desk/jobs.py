@@ -11,12 +11,14 @@ import io
 import secrets
 import threading
 import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from isotone.desk.folder import PathError, Root
 from isotone.desk.words import FormError, release_lines
 from isotone.errors import IsotoneError
+from isotone.mechanism import Progress
 from isotone.release.pipeline import request_id
 from isotone.release.result import Release, has_file, load_release, read_file
 from isotone.release.spec import Spec, deliver, open_ledger
@@ -52,10 +54,10 @@ _DRAWN = 0.8
 class Task:
     """One release under way, or its end."""
 
-    id: str
     draft: str
-    request: str
-    """What was confirmed, as the ledger keeps it."""
+    words: str = "The release is under way"
+    stages: Mapping[str, float] = field(default_factory=lambda: STAGES)
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     fraction: float = 0.0
     problems: list[str] = field(default_factory=list)
     folder: Path | None = None
@@ -68,7 +70,7 @@ class Task:
     def reached(self) -> list[tuple[str, bool]]:
         """Every stage, and whether it was reached."""
         done = self.folder is not None
-        return [(stage, done or self.fraction >= begins) for stage, begins in STAGES.items()]
+        return [(stage, done or self.fraction >= begins) for stage, begins in self.stages.items()]
 
 
 def request_of(spec: Spec) -> str:
@@ -97,12 +99,31 @@ class Jobs:
     ) -> Task:
         """Begin a release. ``again_after`` is the number of the charge that a second draw follows."""
         claim = None if again_after is None else self._claim(spec, request, again_after)
-        job = Task(secrets.token_urlsafe(12), draft, request)
+        job = Task(draft)
 
-        def work() -> None:
-            _work(job, spec, root, again_after is not None)
+        def act(step: Progress) -> None:
+            job.fresh = deliver(spec, again=claim is not None, progress=step, confirmed=request).fresh
+            job.folder, job.verdict = spec.target, verified(spec.target, spec)
+
+        def then() -> None:
             if claim is not None and job.problems and _last_charge(spec, claim[0]) == again_after:
                 self._again.discard(claim)  # nothing was charged: the same confirmation may be tried again
+
+        return self.run(job, spec, root, act, then)
+
+    def run(
+        self,
+        job: Task,
+        spec: Spec,
+        root: Root,
+        act: Callable[[Progress], object],
+        then: Callable[[], object] = tuple,
+    ) -> Task:
+        """Let a job act in a thread of its own."""
+
+        def work() -> None:
+            _work(job, spec, root, act)
+            then()
 
         job.thread = threading.Thread(target=work, daemon=False)
         with self._lock:
@@ -143,8 +164,8 @@ def _charges(spec: Spec, root: Root) -> list[int] | None:
         return None
 
 
-def _work(job: Task, spec: Spec, root: Root, again: bool) -> None:
-    """Release and verify. At every step the data must still be a file of the folder, since a link may be put in its place."""
+def _work(job: Task, spec: Spec, root: Root, act: Callable[[Progress], object]) -> None:
+    """Act. At every step the data must still be a file of the folder, since a link may be put in its place."""
 
     def step(fraction: float, _: str) -> None:
         if fraction <= _DRAWN and threading.current_thread() is job.thread:
@@ -153,15 +174,12 @@ def _work(job: Task, spec: Spec, root: Root, again: bool) -> None:
 
     before = _charges(spec, root)
     try:
-        job.fresh = deliver(spec, again=again, progress=step, confirmed=job.request).fresh
-        job.folder = spec.target
+        act(step)
     except (
         BaseException
     ) as error:  # of what is no error of isotone the words may quote data: they are not kept
         after = _charges(spec, root)
         job.problems = release_lines(error, charged=after is None or after != before)
-    else:
-        job.verdict = verified(job.folder, spec)
     job.finished = True
 
 

@@ -27,6 +27,9 @@ from isotone.release.spec import Spec, load_spec
 from isotone.release.verify import verify
 
 __all__ = [
+    "CHANGED",
+    "Submission",
+    "amount_of",
     "download",
     "job",
     "one",
@@ -35,16 +38,18 @@ __all__ = [
     "release",
     "releases",
     "report",
+    "require_confirmed",
+    "submission",
 ]
 
 
 # The last screen releases. Type the budget to confirm, see the stages, read the result.
 
-_CHANGED = "The spec is not the one that was reviewed. Go back to the review."
+CHANGED = "The spec is not the one that was reviewed. Go back to the review."
 
 
 @dataclass(frozen=True)
-class _Submission:
+class Submission:
     """The saved spec, the id that the ledger keeps for it, and the charges it has."""
 
     spec: Spec
@@ -63,10 +68,10 @@ def release(request: Request) -> Response:
     draft, desk = draft_of(request), writable(request)
 
     def work(form: dict[str, str]) -> Response:
-        asked = _asked(draft, desk.root)
+        asked = submission(draft, desk.root)
         if form.get("request") != asked.id:
-            raise FormError(_CHANGED)
-        _require_confirmed(asked.spec, form.get("confirm", ""))
+            raise FormError(CHANGED)
+        require_confirmed(asked.spec, form.get("confirm", ""))
         desk.root.file(asked.spec.data.file_path, asked.spec.folder)
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
@@ -74,22 +79,26 @@ def release(request: Request) -> Response:
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
         del typed
         try:
-            asked = _asked(draft, desk.root)
+            asked = submission(draft, desk.root)
         except IsotoneError as error:
             problems += [] if problems else lines(error)
             return {"asked": None}
         spec = asked.spec
-        return {
-            "asked": asked,
-            "amount": _decimal(exact(spec.privacy.rho or spec.privacy.epsilon)),
-            "letter": "ε" if spec.privacy.rho is None else "ρ",
-            "guarantee": guarantee_in_words(spec.guarantee),
-        }
+        return {"asked": asked, **amount_of(spec)}
 
     return screen(request, "release.html", "release", work, dict[str, str], show)
 
 
-def _asked(draft: Draft, root: Root) -> _Submission:
+def amount_of(spec: Spec) -> dict[str, str]:
+    """What a release spends, as it is typed and in words."""
+    return {
+        "amount": _decimal(exact(spec.privacy.rho or spec.privacy.epsilon)),
+        "letter": "ε" if spec.privacy.rho is None else "ρ",
+        "guarantee": guarantee_in_words(spec.guarantee),
+    }
+
+
+def submission(draft: Draft, root: Root) -> Submission:
     """What the file of the draft asks for. Only a saved spec is released."""
     draft.spec(root)
     try:
@@ -98,13 +107,14 @@ def _asked(draft: Draft, root: Root) -> _Submission:
         raise FormError("Save the spec first: the review does it.") from None
     require_inside(spec, root)  # before its hash, which reads public files
     if draft.saved is None or spec.hash != draft.spec(root).hash:
-        raise FormError(_CHANGED)
+        raise FormError(CHANGED)
     id, ledger = request_of(spec), root.inside(spec.privacy.ledger, spec.folder)
     charges = Ledger(ledger, dataset=spec.privacy.dataset).charges() if ledger.exists() else []
-    return _Submission(spec, id, [charge for charge in charges if charge.request == id])
+    return Submission(spec, id, [charge for charge in charges if charge.request == id])
 
 
-def _require_confirmed(spec: Spec, typed: str) -> None:
+def require_confirmed(spec: Spec, typed: str) -> None:
+    """Refuse a release of which nobody typed what it spends."""
     wanted = spec.privacy.rho or spec.privacy.epsilon
     try:
         same = exact(typed.strip()) == exact(wanted)
@@ -124,7 +134,7 @@ def _decimal(amount: Fraction) -> str:
     return text if Fraction(text) == amount else str(amount)
 
 
-def _again(asked: _Submission, form: dict[str, str]) -> int | None:
+def _again(asked: Submission, form: dict[str, str]) -> int | None:
     """The charge that a second draw follows, if one is asked for."""
     if form.get("again") != "yes":
         return None
@@ -144,6 +154,8 @@ def _job(request: Request) -> Task:
 def job(request: Request) -> Response:
     """The stages, and at the end the report and what verify found."""
     found, desk = _job(request), desk_of(request)
+    if found.finished and found.folder is None and not found.problems:  # a series shows itself
+        return go("draft", request.path_params["draft"], "release")
     folder = "" if found.folder is None else desk.root.shown(found.folder.resolve())
     return page(request, "job.html", draft=draft_of(request), step="release", job=found, folder=folder)
 

@@ -88,7 +88,7 @@ def begin(request: Request) -> Response:
             draft = import_draft(form["form"].strip(), form.get("name", ""), desk.root)
         else:
             sheet = sheet_named(form.get("kind", ""))
-            draft = new_draft(form.get("name", ""), {sheet.key: {}}, desk.root)
+            draft = new_draft(form.get("name", ""), sheet.begun, desk.root)
         draft.change("output", title=form.get("title", "").strip())
         return go("draft", desk.add(draft).id, "data")
     except UnnamedError as error:
@@ -489,16 +489,17 @@ def review(request: Request) -> Response:
 
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
         del typed
-        folder, previews = "", False
+        folder, previews, sheet = "", False, sheet_of(draft)
         try:
             spec = draft.spec(desk.root)
             folder = desk.root.shown(desk.root.inside(spec.output.folder, spec.folder))
             _require_readable(draft, spec, desk)
-            previews = sheet_of(draft).previews
+            previews = sheet.previews
         except IsotoneError as error:
             problems += [] if problems else lines(error)
-        python = f"release = isotone.load_spec({draft.name!r}).release()"
-        said = {"text": draft.text(), "commands": _commands(draft.name, folder), "python": python}
+        commands = sheet.commands(draft)
+        commands += [f"isotone verify {shlex.quote(folder)}"] if folder else []
+        said = {"text": draft.text(), "commands": commands, "python": sheet.python(draft)}
         return {**said, "where": folder, "previews": previews}
 
     return screen(request, "review.html", "review", work, values, show)
@@ -510,11 +511,6 @@ def _require_readable(draft: Draft, spec: Spec, desk: Desk) -> None:
     if draft.columns(desk.root) is not None:
         desk.root.file(spec.data.file_path, spec.folder)
         job.open()
-
-
-def _commands(name: str, folder: str) -> list[str]:
-    said = [f"isotone plan {shlex.quote(name)}", f"isotone release {shlex.quote(name)}"]
-    return [*said, f"isotone verify {shlex.quote(folder)}"] if folder else said
 
 
 def preview(request: Request) -> Response:

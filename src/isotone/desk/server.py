@@ -29,7 +29,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from isotone.desk import releasing, screens
+from isotone.desk import releasing, screens, series
 from isotone.desk.desk import Desk
 from isotone.desk.folder import Root
 from isotone.desk.pages import page
@@ -267,7 +267,7 @@ def make_app(desk: Desk, keys: Keys, port: int) -> Guard:
         Route(f"{draft}/budget", screens.budget, methods=_BOTH),
         Route(f"{draft}/review", screens.review, methods=_BOTH),
         Route(f"{draft}/preview", screens.preview),
-        Route(f"{draft}/release", releasing.release, methods=_BOTH),
+        Route(f"{draft}/release", series.release, methods=_BOTH),
         Route(f"{draft}/release/{{job}}", releasing.job),
         Route(f"{draft}/release/{{job}}/progress", releasing.progress),
         Route(f"{draft}/check", screens.check, methods=_BOTH),

@@ -5,6 +5,7 @@ A kind without a sheet of its own has the form alone, and its plan in words.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -17,7 +18,7 @@ from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.curves.problem import FINE
 from isotone.desk.drafts import Draft
 from isotone.desk.figures import Goal, budget_for, count_accuracy, order_picture
-from isotone.desk.folder import COMMAND_LINE, Root
+from isotone.desk.folder import Root
 from isotone.desk.forms import Entry, form_of, require_columns
 from isotone.desk.outline import Outline, can_be_written, read_outline, write_outline
 from isotone.desk.words import FormError, number
@@ -27,14 +28,15 @@ from isotone.planning import least_budget
 from isotone.reading.grids import Cells, Points
 from isotone.release.kinds.counts.description import Counts, CountStatistic
 from isotone.release.kinds.curve.description import Curve
-from isotone.release.kinds.kind import SECTIONS, Stamp, described_by
+from isotone.release.kinds.kind import BESIDE, SECTIONS, Stamp, described_by
+from isotone.release.kinds.series.description import Series
 from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.whatif import epsilon_for
 from isotone.tables.plan import expected_errors
 
-__all__ = ["SIMULATED", "Sheet", "all_sheets", "sheet_for", "sheet_named", "sheet_of"]
+__all__ = ["SIMULATED", "Sheet", "all_sheets", "is_live", "sheet_for", "sheet_named", "sheet_of"]
 
 SIMULATED = Stamp(0, "2000-01-01T00:00:00+00:00", "simulated")
 """What stands in the place of a charge."""
@@ -72,6 +74,20 @@ class Sheet:
         """The section of the spec."""
         self.name = self.name or key.replace("_", " ").capitalize()
         self.about = self.about or (described_by(SECTIONS[key]).__doc__ or "").strip().partition("\n")[0]
+
+    def begun(self, stem: str) -> dict[str, Any]:
+        """The sections of a new draft, whose spec is called ``stem``."""
+        del stem
+        return {self.key: {}}
+
+    def commands(self, draft: Draft) -> list[str]:
+        """What does the same on the command line, up to the published folder."""
+        spec = shlex.quote(draft.name)
+        return [f"isotone plan {spec}", f"isotone release {spec}"]
+
+    def python(self, draft: Draft) -> str:
+        """What does the same in Python."""
+        return f"release = isotone.load_spec({draft.name!r}).release()"
 
     def entries(self) -> list[Entry]:
         """The parameters that its form asks for."""
@@ -238,7 +254,7 @@ class CountsSheet(Sheet):
         found = read_outline(form["outline"])
         if found.problems:
             raise FormError("\n".join(map(str, found.problems)))
-        kept = {key: value for key, value in draft.section(self.key).items() if key not in _SHAPE}
+        kept = {key: value for key, value in draft.section(Counts.key).items() if key not in _SHAPE}
         order: dict[str, Any] = {"elements": list(found.elements)}
         if found.relations:
             order["relations"] = [list(pair) for pair in found.relations]
@@ -247,13 +263,13 @@ class CountsSheet(Sheet):
                 name: [[kind, list(options)] for kind, options in groups]
                 for name, groups in found.children.items()
             }
-        draft.entries = {**draft.entries, self.key: {**order, **kept}}
+        draft.entries = {**draft.entries, Counts.key: {**order, **kept}}
         draft.ask(found.elements)
 
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str]) -> dict[str, Any]:
         """The outline with its picture."""
         said = _said(draft, root)
-        fixed = said is not None and (not can_be_written(said) or "file" in draft.section(self.key))
+        fixed = said is not None and (not can_be_written(said) or "file" in draft.section(Counts.key))
         found = read_outline(typed.get("outline", ""))
         drawn = said if fixed else _order(found)
         return {
@@ -264,7 +280,7 @@ class CountsSheet(Sheet):
 
     def columns(self, draft: Draft) -> list[str]:
         """Those of the questions, or the one that names elements; and those of the groups."""
-        order, data, asked = draft.section(self.key), draft.section("data"), draft.section("questions")
+        order, data, asked = draft.section(Counts.key), draft.section("data"), draft.section("questions")
         said = order.get("by") or {}
         by: list[tuple[str, Any]] = list(said.items() if isinstance(said, Mapping) else said)
         finer = [bool(held) and (isinstance(held, Mapping) or isinstance(held[0], list)) for _, held in by]
@@ -364,7 +380,7 @@ def _widest(spec: Spec) -> float:
 def _said(draft: Draft, root: Root) -> Poset | None:
     """The order of the draft, whatever else is missing."""
     shape = {name: said for name, said in draft.section(Counts.key).items() if name in _SHAPE}
-    rest = {name: said for name, said in draft.entries.items() if name != Counts.key}
+    rest = {name: said for name, said in draft.entries.items() if name not in SECTIONS}
     data = {"path": "data.csv", **draft.section("data")}
     try:
         return replace(draft, entries={**rest, "data": data, Counts.key: shape}).spec(root).poset
@@ -475,21 +491,75 @@ class CurveSheet(Sheet):
         return query.publish(query.draw(Points(x, rising, count)), SIMULATED)
 
 
+class SeriesSheet(CountsSheet):
+    """An outline of stages, and the periods that are planned."""
+
+    name: str = "Counts over time"
+    about: str = "How many have reached each stage, such as a dose or a licence, week by week on one budget. People move on and never go back."
+    previews: ClassVar[bool] = False
+    guessable: ClassVar[bool] = False
+    question: ClassVar[str] = "Which stages, and which periods?"
+    first: ClassVar[tuple[str, ...]] = ("periods", "secrets")
+    left: ClassVar[tuple[str, ...]] = ()
+    answers: ClassVar[tuple[str, ...]] = ("element", "yes", "no", "missing", "columns")
+
+    def begun(self, stem: str) -> dict[str, Any]:
+        """With the usual folder of secrets, and the order beside it."""
+        return {self.key: {"secrets": f"{stem}-secrets"}, BESIDE[self.key]: {}}
+
+    def commands(self, draft: Draft) -> list[str]:
+        """Open once, and close each period."""
+        if not is_live(draft):
+            return super().commands(draft)
+        plan, spec = super().commands(draft)[0], shlex.quote(draft.name)
+        return [plan, f"isotone series open {spec}", f"isotone series close {spec} --period NAME"]
+
+    def python(self, draft: Draft) -> str:
+        """The series of the spec."""
+        if not is_live(draft):
+            return super().python(draft)
+        return f"series = isotone.load_spec({draft.name!r}).over_time\nseries.open()\nseries.close('NAME')"
+
+    def entries(self) -> list[Entry]:
+        """With the groups, which stand beside the order."""
+        own = sorted(super().entries(), key=lambda entry: entry.name not in self.first)
+        return [*own, form_of(Counts.key)["by"]]
+
+    def is_first(self, entry: Entry) -> bool:
+        """Also the column of the stages."""
+        return super().is_first(entry) or entry.id == "data.element"
+
+    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+        """What the plan says."""
+        return Sheet.accuracy(self, spec, asked, guesses)
+
+    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+        """Refused: which mechanism is best depends on the budget."""
+        return Sheet.budget(self, spec, asked)
+
+
 _OWN: dict[str, type[Sheet]] = {
     Counts.key: CountsSheet,
+    Series.key: SeriesSheet,
     Table.key: TableSheet,
     Curve.key: CurveSheet,
 }
 
 
+def is_live(draft: Draft) -> bool:
+    """Whether a series is shown period by period, and is not of the past."""
+    said = draft.section(Series.key)
+    return bool(said) and not said.get("date")
+
+
 def all_sheets() -> tuple[Sheet, ...]:
     """A sheet for each kind of release, by its section."""
-    return tuple(map(sheet_named, [*_OWN, *(key for key in SECTIONS if key not in (*_OWN, *COMMAND_LINE))]))
+    return tuple(map(sheet_named, [*_OWN, *(key for key in SECTIONS if key not in _OWN)]))
 
 
 def sheet_named(key: str) -> Sheet:
     """The sheet of a section."""
-    if key not in SECTIONS or key in COMMAND_LINE:
+    if key not in SECTIONS:
         raise FormError("Choose what to release.")
     return _OWN.get(key, Sheet)(key)
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from isotone.errors import InputError, IsotoneError
+from isotone.errors import InputError, IsotoneError, SpecError
 from isotone.kernels import committed
 from isotone.ledger import Ledger
 from isotone.ledger.ledger import require_ledger
@@ -27,9 +27,10 @@ from isotone.release.kinds.series.description import Series, SeriesManifest, Sho
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
+from isotone.release.spec import Spec, open_ledger
 from isotone.series.state import OpenSeries, open_series
 
-__all__ = ["closed", "opened", "published"]
+__all__ = ["Standing", "closed", "opened", "published"]
 
 
 @np.errstate(all="ignore")
@@ -150,9 +151,9 @@ def closed(
     with committed():
         fresh = state.close(number, read, ready=ready, wait=wait).fresh
     if folder is None:
-        return Outcome(release_of(opening, state.shown()), fresh)
+        return Outcome(published(state), fresh)
     with state.alone(wait=True):  # so that nobody writes an older state over a newer one
-        release = release_of(opening, state.shown())
+        release = published(state)
         try:
             release.save(folder, report=report)
         except IsotoneError as error:
@@ -163,10 +164,63 @@ def closed(
     return Outcome(release, fresh)
 
 
-def published(ledger: Ledger, secrets: Path) -> Release:
+def published(state: OpenSeries) -> Release:
     """The series as it stands, from the ledger and the folder of its secrets. No data is read."""
-    state = OpenSeries(ledger, secrets)
     return release_of(_opening(state), state.shown())
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The series that a spec describes, with its ledger and the folder of its secrets."""
+
+    spec: Spec
+    described: Series
+    secrets: Path
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, spec: Spec) -> Standing:
+        """The series of a spec. Refused where it is of the past, or none."""
+        described, secrets = spec.description, getattr(spec.section, "secrets", None)
+        if not isinstance(described, Series):
+            raise SpecError("The spec has no [series].")
+        if secrets is None:
+            raise SpecError(
+                "[series] secrets is missing: the folder for noise, key and register. It is as sensitive as the data, and no copy of it "
+                "may be kept. A series of the past, with date, has none: isotone release shows it at once."
+            )
+        return cls(spec, described, spec.resolve(secrets), open_ledger(spec))
+
+    def open(self, *, again: bool = False, progress: Any = None) -> OpenSeries:
+        """Charge once, and draw all noise."""
+        spec, known_as = self.spec, content_hash(self.spec.identity)
+        return opened(
+            self.described,
+            spec.guarantee,
+            self.ledger,
+            self.secrets,
+            spec.output.stated,
+            known_as,
+            again=again,
+            progress=progress,
+        )
+
+    def close(self, period: str) -> Outcome:
+        """Close a period from the data of the spec, and publish the series in its folder."""
+        spec = self.spec
+        return closed(
+            self.described,
+            spec.source,
+            period,
+            self.ledger,
+            self.secrets,
+            spec.target,
+            report=spec.output.report,
+        )
+
+    def state(self) -> OpenSeries:
+        """What is open in the folder of its secrets."""
+        return OpenSeries(self.ledger, self.secrets)
 
 
 def _opening(state: OpenSeries) -> SeriesManifest:

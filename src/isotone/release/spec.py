@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from isotone.order import Poset
     from isotone.release.check import DeskReport
     from isotone.release.kinds.kind import Kind
+    from isotone.release.over_time import Standing
 
 __all__ = [
     "Asked",
@@ -294,6 +295,13 @@ class Spec(Section):
     def release(self, *, again: bool = False, progress: Progress = no_progress) -> Release:
         """Release what the spec describes, and save it. One that was released before is read back, unless ``again``."""
         return deliver(self, again=again, progress=progress).release
+
+    @property
+    def over_time(self) -> Standing:
+        """The series that the spec describes: ``open()`` it once, and ``close()`` each period."""
+        from isotone.release.over_time import Standing
+
+        return Standing.of(self)
 
     def check(self) -> DeskReport:
         """Look at the contents of the data for oddities. NOT PRIVATE, never to be published."""

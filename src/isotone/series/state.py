@@ -36,8 +36,10 @@ from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
 
-__all__ = ["Closing", "OpenSeries", "canonical", "open_series"]
+__all__ = ["SECRET", "Closing", "OpenSeries", "canonical", "open_series"]
 
+SECRET = "secret.json"
+"""The file of noise and key, in the folder of the secrets."""
 FORMAT = "isotone series 1"
 _END = "secrets destroyed"
 _ROOM = 1 << 20
@@ -96,9 +98,7 @@ def open_series(
             ]
             said = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
             secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
-            _write(
-                folder / "secret.json", canonical({**secret, "key": random_key().hex(), "periods": periods})
-            )
+            _write(folder / SECRET, canonical({**secret, "key": random_key().hex(), "periods": periods}))
             _write(folder / "opening.json", said)
             _sync(folder.parent)
             ready = True
@@ -145,6 +145,17 @@ class OpenSeries:
     def ended(self) -> bool:
         """Whether the ledger says that the secrets were destroyed."""
         return self.periods in self._rows()
+
+    @property
+    def waiting(self) -> list[int]:
+        """The periods that can still be closed."""
+        rows = self._rows()
+        secret = self._secret(rows)
+        if secret is None:
+            return []
+        last = _last(rows, secret)
+        noisy = [t for t, part in enumerate(secret["periods"]) if "noise" in part]
+        return [t for t in noisy if last is None or t > last]
 
     def close(
         self, period: int, read: Read, *, ready: Callable[[], object] = tuple, wait: bool = True
@@ -195,7 +206,7 @@ class OpenSeries:
         parts[:period] = [part if "values" in part else {"skipped": True} for part in parts[:period]]
         parts[period] = {"values": (counts + noise).tolist()}
         secret["register"] = {"file": new.name, "period": period, "mac": _mac(key, new, self.number, period)}
-        _write(self.folder / "secret.json", canonical(secret))
+        _write(self.folder / SECRET, canonical(secret))
 
     def _read_once(self, period: int, secret: dict[str, Any], read: Callable[[], Ints]) -> Ints:
         """What a reading gives. That it began is durable before it begins, and that it ended before anybody is told."""
@@ -205,11 +216,11 @@ class OpenSeries:
         try:
             if before.get("begun", 0) < 2:  # otherwise two processes died of it
                 parts[period] = before | {"begun": before.get("begun", 0) + 1}
-                _write(self.folder / "secret.json", canonical(secret))
+                _write(self.folder / SECRET, canonical(secret))
                 counts = _told(signals, read)
             if counts is None or np.shape(counts) != np.shape(before["noise"]):
                 counts, parts[period] = None, before if signals.stopped is not None else {"skipped": True}
-                _write(self.folder / "secret.json", canonical(secret))
+                _write(self.folder / SECRET, canonical(secret))
         finally:
             signals.restore()
         signals.deliver()
@@ -245,7 +256,7 @@ class OpenSeries:
         if used:  # the ledger knows more than the folder, which was put back: this noise has met data
             for t in used:
                 parts[t] = {"values": json.loads(rows[t])}
-            _write(self.folder / "secret.json", canonical(secret))
+            _write(self.folder / SECRET, canonical(secret))
         self._tidy(secret)
         if self.periods - 1 in rows:
             self.destroy()
@@ -290,7 +301,7 @@ class OpenSeries:
             new = self.folder / f"register-{last}-{random_bits(64):016x}.parquet"
             register(key).erase(unit, old, new)
             secret["register"] = {"file": new.name, "period": last, "mac": _mac(key, new, self.number, last)}
-            _write(self.folder / "secret.json", canonical(secret))
+            _write(self.folder / SECRET, canonical(secret))
             self._tidy(secret)
 
     def destroy(self) -> None:
@@ -320,7 +331,7 @@ class OpenSeries:
         )
 
     def _secret(self, rows: dict[int, str]) -> dict[str, Any] | None:
-        path = self.folder / "secret.json"
+        path = self.folder / SECRET
         if self.periods in rows:
             return None
         try:

@@ -17,15 +17,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.desk import Client
 from tests.support.kills import Killed, every_kill
 from typer.testing import CliRunner
 
 import isotone as iso
 from isotone.cli import app
-from isotone.desk.sheets import all_sheets
 from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
 from isotone.ledger import extract_charge
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.series.description import SeriesManifest
 from isotone.release.kinds.series.report import LATE
 from isotone.release.manifest import Manifest
@@ -190,7 +189,6 @@ def test_readers_ask_about_any_two_periods(tmp_path: Path) -> None:
 
 def test_intervals_of_what_is_new_hold_as_often_as_stated() -> None:
     """Binomial at 95 % with 400 series: below 365 with a probability of 1e-3; two counts as if independent are far wider."""
-    from isotone.privacy.guarantee import Guarantee
     from isotone.release.kinds.series.description import Shown
 
     described = series()
@@ -448,23 +446,30 @@ def test_the_true_counts_stand_in_no_error_and_in_no_public_file(tmp_path: Path)
         assert "4321" not in file.read_text()
 
 
-def test_the_desk_lists_a_series_and_sends_to_the_command_line(
+def test_stages_that_differ_in_their_choices_alone_have_errors_of_their_own() -> None:
+    """What was computed for one order is not taken for another one with the same relations."""
+    told = {"mail": "met", "phone": "met", "met": None}
+    errors: list[Any] = []
+    for children in (None, {"met": "exclusive"}, {"met": "partition"}):
+        P = iso.Poset.from_mapping(told, **({} if children is None else {"children": children}))
+        survey = iso.Counts(P, unit="id", answers=iso.Answers(element="stage"))
+        described = iso.Series(survey, periods=WEEKS[:2])
+        mechanism = described.mechanism(Guarantee.pure(1))
+        assert mechanism.stages.choices == P.choices
+        errors.append(described.known(mechanism)["sd"])
+        assert errors[-1][1] == [round(x, 4) for x in mechanism.error().sd[3:].tolist()]
+    assert errors[0] != errors[1]
+
+
+def test_what_a_spec_says_of_its_output_stands_in_the_manifest(
     place: Callable[..., Path], tmp_path: Path
 ) -> None:
-    spec = place(FIRST, epsilon=1)
+    spec = place(FIRST)
+    spec.write_text(spec.read_text() + 'title = "Doses"\npublisher = "An office"\nregion = "An island"\n')
     isotone("series", "open", spec)
     isotone("series", "close", spec, "--period", "week 1")
-    client = Client(tmp_path).open()
-    assert "isotone series" in client.get("/").text
-    refused = client.post("/begin", open="doses.toml")
-    assert "isotone series open" in refused.problems
-    assert "series" not in [sheet.key for sheet in all_sheets()]
-    one = client.get("/releases/one?folder=out&verify=yes").text
-    assert "Verified: every check holds" in one
-    assert "week 1" in one
-    assert LATE in client.get("/releases/report?folder=out").text
-    for path in ("secrets", "secrets/opening.json", "secrets/secret.json"):
-        assert client.get(f"/releases/one?folder={path}").status >= 400
+    manifest = iso.load_release(tmp_path / "out").manifest
+    assert (manifest.title, manifest["publisher"], manifest["region"]) == ("Doses", "An office", "An island")
 
 
 def test_no_error_after_a_look_tells_what_was_counted(

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator
 from isotone.array_types import Floats, Ints
 from isotone.counts.sampler import Recent
 from isotone.errors import InputError
+from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list
 from isotone.privacy.guarantee import Guarantee
@@ -33,7 +34,14 @@ from isotone.release.description import (
 )
 from isotone.release.kinds.counts.columns import LawEntry, law_entry
 from isotone.release.kinds.counts.description import Counts, questions_for
-from isotone.release.manifest import Manifest, Stated, canonical_json, content_hash, require_writable
+from isotone.release.manifest import (
+    Manifest,
+    Stated,
+    canonical_json,
+    content_hash,
+    guarantee_to,
+    require_writable,
+)
 from isotone.release.result import Release, seal
 from isotone.series.register import HistoryRules, Register, random_key
 from isotone.series.series_mechanism import SeriesMechanism, rebuild
@@ -56,6 +64,7 @@ __all__ = [
     "errors_of",
     "mechanism_of",
     "opening_of",
+    "period_of",
     "release_of",
 ]
 
@@ -85,6 +94,27 @@ class SeriesManifest(Manifest):
     law: LawEntry | None = None
     noise: str | None = None
     chain: list[str] | None = None
+
+    @property
+    def planned(self) -> list[str]:
+        """The names of all periods."""
+        return self.description["periods"]
+
+    @property
+    def shown_names(self) -> list[str]:
+        """The names of the periods that are shown."""
+        return [self.planned[t] for t in self.shown]
+
+    @property
+    def standing(self) -> str:
+        """How far the series is, in words."""
+        following = self.shown[-1] + 1 if self.shown else 0
+        rest = (
+            f"The next is {self.planned[following]!r}."
+            if following < len(self.planned)
+            else "It is at its end."
+        )
+        return f"{len(self.shown)} of {len(self.planned)} planned periods are shown. {rest}"
 
 
 class Shown(NamedTuple):
@@ -243,10 +273,9 @@ class Series(Description):
             raise InputError(
                 "Gaussian noise for groups of a series where units are replaced is not proved: use add-remove, or epsilon alone."
             )
-        more = {} if progress is None else {"progress": progress}
-        return plan_series(
-            self.stages, len(self.periods), guarantee, self.privacy_unit.most, self.matters, **more
-        )
+        asked = self.stages, len(self.periods), guarantee, self.privacy_unit.most, self.matters
+        key = _key(self.stages, len(self.periods), guarantee_to(guarantee), "plan", *map(str, asked[3:]))
+        return _recent.get(key, lambda: plan_series(*asked, progress=progress or no_progress))
 
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Noise for a series, the least error of what matters first."""
@@ -465,10 +494,11 @@ def _rounded(numbers: Floats) -> list[Any]:
 
 
 def _key(stages: Poset, periods: int, recipe: Mapping[str, Any], *more: Any) -> bytes:
+    """What tells orders, recipes and lengths apart. Orders with the same relations may differ in their choices."""
     covers = [[str(a), str(b)] for a, b in stages.covers]
-    return canonical_json(
-        {"order": [[str(x) for x in stages.elements], covers], "recipe": recipe, "more": [periods, *more]}
-    )
+    choices = [[choice.kind, *map(str, choice.options)] for choice in stages.choices]
+    order = [[str(x) for x in stages.elements], covers, choices]
+    return canonical_json({"order": order, "recipe": recipe, "more": [periods, *more]})
 
 
 def errors_of(mechanism: SeriesMechanism, confidence: float) -> dict[str, list[list[float]]]:
@@ -517,6 +547,18 @@ def release_of(opening: SeriesManifest, shown: Mapping[int, Ints]) -> Release:
     columns = described.columns(lambda: mechanism_of(opening), values, opening.errors)
     manifest = replace(opening, shown=list(values.periods), chain=chain, content_hash=None, files=None)
     return seal(columns, manifest)
+
+
+def period_of(release: Release, period: str) -> Release:
+    """The rows of one period."""
+    rows = [row for row, name in enumerate(release.columns["period"]) if name == period]
+    columns = {
+        name: tuple(column[row] for row in rows)
+        for name, column in release.columns.items()
+        if name != "period"
+    }
+    stated = replace(release.manifest.stated, title=f"{release.manifest.stated.title}, {period}")
+    return replace(release, columns=columns, manifest=replace(release.manifest, stated=stated))
 
 
 def chain_of(opening: str, shown: Shown) -> list[str]:

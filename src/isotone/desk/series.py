@@ -1,0 +1,145 @@
+"""The screen of a series: open it once, close its periods one by one, and look at its chain.
+
+What lies in the folder of its secrets is touched by opening and closing alone, through the functions of the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from isotone.desk import releasing
+from isotone.desk.desk import Desk
+from isotone.desk.drafts import Draft
+from isotone.desk.jobs import Task
+from isotone.desk.pages import draft_of, go, screen, writable
+from isotone.desk.releasing import CHANGED, amount_of, require_confirmed, submission
+from isotone.desk.sheets import is_live
+from isotone.desk.words import FormError, lines
+from isotone.errors import IsotoneError
+from isotone.mechanism import Progress
+from isotone.release.kinds.series.description import SeriesManifest, period_of
+from isotone.release.over_time import Standing, published
+from isotone.release.result import Release
+from isotone.release.spec import Spec
+
+__all__ = ["release"]
+
+_OPENING = {"the noise is planned": 0.6, "the release is rehearsed": 0.9}
+_CLOSING = {"the data is read": 1.0}
+
+
+def release(request: Request) -> Response:
+    """The screen of a series that is shown period by period, or that of any other release."""
+    return _standing(request) if is_live(draft_of(request)) else releasing.release(request)
+
+
+def _standing(request: Request) -> Response:
+    """Open the series, close a period, or show how far it is."""
+    draft, desk = draft_of(request), writable(request)
+
+    def work(form: dict[str, str]) -> Response:
+        spec = _spec(draft, desk)
+        if form.get("request") != spec.hash:
+            raise FormError(CHANGED)
+        series, period = spec.over_time, form.get("period")
+        desk.root.file(spec.data.file_path, spec.folder)
+        if period is None:
+            require_confirmed(spec, form.get("confirm", ""))
+            return _begun(
+                draft,
+                desk,
+                spec,
+                "The series is being opened",
+                _OPENING,
+                lambda step: series.open(progress=step),
+            )
+        if period not in series.described.periods:
+            raise FormError("Choose the period to close.")
+        if form.get("sure") != "yes":
+            raise FormError(
+                "Tick that the data is as it shall be counted: a period is closed once, for good."
+            )
+        return _begun(
+            draft, desk, spec, f"{period} is being closed", _CLOSING, lambda _: series.close(period)
+        )
+
+    def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+        try:
+            spec = _spec(draft, desk)
+            shown = _shown(spec.over_time, request.query_params, desk)
+        except IsotoneError as error:
+            problems += [] if problems else lines(error)
+            return {"asked": None}
+        return {"asked": spec.hash, "typed": typed.get("period", ""), **amount_of(spec), **shown}
+
+    return screen(request, "series.html", "release", work, dict[str, str], show)
+
+
+def _spec(draft: Draft, desk: Desk) -> Spec:
+    """The saved spec."""
+    return submission(draft, desk.root).spec
+
+
+def _begun(
+    draft: Draft,
+    desk: Desk,
+    spec: Spec,
+    words: str,
+    stages: Mapping[str, float],
+    act: Callable[[Progress], object],
+) -> Response:
+    job = desk.jobs.run(Task(draft.id, words, stages), spec, desk.root, act)
+    return go("draft", draft.id, "release", job.id)
+
+
+def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, Any]:
+    """What is public of the series, and which periods can still be closed. No data is read."""
+    if not (series.secrets / "opening.json").is_file():
+        return {
+            "state": None,
+            "planned": series.described.periods,
+            "secrets": desk.root.shown(series.secrets),
+        }
+    state = series.state()
+    made, waiting = published(state), state.waiting
+    manifest = made.manifest
+    assert isinstance(manifest, SeriesManifest)
+    places = dict(zip(manifest.shown_names, (manifest.chain or [""])[1:], strict=True))
+    rows = [
+        {
+            "name": name,
+            "seal": places.get(name, ""),
+            "waits": place in waiting,
+            "gap": sum(t < place for t in waiting),
+        }
+        for place, name in enumerate(manifest.planned)
+    ]
+    shown: dict[str, Any] = {"state": state, "rows": rows, "standing": manifest.standing, "folder": None}
+    if not places:
+        return shown
+    names = list(places)
+    period = asked.get("show", "") if asked.get("show") in names else names[-1]
+    since = asked.get("since", "") if asked.get("since") in names[: names.index(period)] else ""
+    return {
+        **shown,
+        "folder": desk.root.shown(series.spec.target.resolve()),
+        "names": names,
+        "period": period,
+        "since": since,
+        "numbers": _numbers(made, period, since),
+    }
+
+
+def _numbers(made: Release, period: str, since: str) -> list[dict[str, Any]]:
+    """The counts of a period, and what is new since the period before or the one that is asked for."""
+    one = period_of(made, period).columns
+    rows = [dict(zip(one, row, strict=True)) for row in zip(*one.values(), strict=True)]
+    for row in rows if since else ():
+        pair = [(name, row["group"]) if "group" in row else name for name in (since, period)]
+        found = made.difference(*pair, row["element"])
+        row["new"], row["new_low"], row["new_high"] = found.value, found.low, found.high
+    return rows

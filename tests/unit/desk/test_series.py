@@ -1,0 +1,178 @@
+"""A series at the desk: opened once, closed period by period, and nothing of its secrets on any page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.desk import Answer, Client
+from tests.support.desk_survey import PAGES
+
+import isotone as iso
+from isotone.desk.folder import Root
+from isotone.series.series_mechanism import SeriesMechanism
+
+WHAT = {
+    "outline": "first dose\n  second dose\n",
+    "series.periods": "week 1\nweek 2\nweek 3",
+    "data.element": "stage",
+}
+WEEKS = ("week 1", "week 2", "week 3")
+
+
+def table(folder: Path, first: int, second: int) -> None:
+    """So many people with a first dose, and so many of them with a second one."""
+    rows = [f"{person},first dose" for person in range(first)]
+    rows += [f"{person},second dose" for person in range(second)]
+    (folder / "answers.csv").write_text("\n".join(["person,stage", *rows]) + "\n")
+
+
+@pytest.fixture
+def exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No noise, so that counts are themselves."""
+    monkeypatch.setattr(
+        SeriesMechanism, "draw", lambda self: np.zeros((self.periods, len(self.stages)), np.int64)
+    )
+
+
+def described(folder: Path, **more: str) -> tuple[Client, str]:
+    """A series that is described, saved and not opened."""
+    table(folder, 30, 10)
+    client = Client(folder).open()
+    here = client.begin("series", "survey")
+    for name, fields in {**PAGES, "what": {**WHAT, **more}}.items():
+        answer = client.post(f"{here}/{name}", **fields)
+        assert answer.status == 303, answer.problems
+    reviewed = client.get(f"{here}/review")
+    assert "isotone series open survey.toml" in reviewed.text
+    assert client.post(f"{here}/review").status == 303
+    return client, here
+
+
+def sent(client: Client, here: str, **fields: str) -> Answer:
+    """What the form of the series leads to, once its job is done."""
+    shown = client.get(f"{here}/release")
+    answer = client.post(f"{here}/release", request=shown.field("request"), **fields)
+    if answer.status != 303:
+        return answer
+    done = client.finish(answer.headers["location"])
+    return client.get(done.headers["location"]) if done.status == 303 else done
+
+
+@pytest.mark.usefixtures("exact")
+def test_from_the_first_screen_to_the_end_of_the_chain(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    assert "all 3 periods, week 1 to week 3" in client.get(f"{here}/release").text
+    assert "Type what this release spends" in sent(client, here, confirm="2").problems
+    assert not (tmp_path / "survey-secrets").exists()
+    opened = sent(client, here, confirm="1").text
+    assert "0 of 3 planned periods are shown" in opened
+    assert "under charge 1" in opened
+    first = sent(client, here, period="week 1", sure="yes").text
+    assert '<td data-label="count">30</td>' in first
+    table(tmp_path, 90, 40)
+    second = sent(client, here, period="week 3", sure="yes").text  # the second one is passed over
+    assert "Its secrets are destroyed" in second
+    assert second.count(">shown<") == 2
+    assert second.count(">empty<") == 1
+    assert '<td data-label="new">60</td>' in second
+    since = client.get(f"{here}/release?show=week+3&since=week+1").text
+    assert "new since week 1" in since
+    assert "its interval" in since
+    made = iso.load_release(tmp_path / "survey-release")
+    assert all(seal[:23] in second for seal in made.manifest["chain"][1:])
+    assert iso.verify(tmp_path / "survey-release", ledger=tmp_path / "survey.ledger").holds
+    verdict = client.get("/releases/one?folder=survey-release&verify=yes").text
+    assert "Verified: every check holds" in verdict
+    assert client.get("/releases/report?folder=survey-release").status == 200
+
+
+@pytest.mark.usefixtures("exact")
+def test_a_period_is_closed_when_somebody_says_that_it_is_over(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    sent(client, here, confirm="1")
+    assert "Tick that the data" in sent(client, here, period="week 1").problems
+    assert "Choose the period" in sent(client, here, period="week 9", sure="yes").problems
+    assert (
+        "not the one that was reviewed"
+        in client.post(f"{here}/release", request="x", period="week 1", sure="yes").problems
+    )
+    assert "0 of 3 planned" in client.get(f"{here}/release").text
+    sent(client, here, period="week 1", sure="yes")
+    table(tmp_path, 99, 99)
+    again = sent(client, here, period="week 1", sure="yes").text  # a form that was sent twice
+    assert '<td data-label="count">30</td>' in again
+
+
+def test_nothing_of_the_secrets_is_shown_listed_or_read(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    opened = sent(client, here, confirm="1").text
+    kept = json.loads((tmp_path / "survey-secrets" / "secret.json").read_bytes())
+    closed = sent(client, here, period="week 1", sure="yes").text
+    told = [
+        opened,
+        closed,
+        *(client.get(path).text for path in ("/", "/releases", f"{here}/data", f"{here}/review")),
+    ]
+    for secret in (kept["key"], *(part["salt"] for part in kept["periods"])):
+        assert not any(secret in text for text in told)
+    root = Root(tmp_path)
+    assert not [name for name in root.names(tmp_path, (".parquet", ".json")) if "secrets" in name]
+    (register,) = (tmp_path / "survey-secrets").glob("register-*")
+    for path in ("secret.json", "opening.json", register.name):
+        refused = client.post(f"{here}/data", **{**PAGES["data"], "data.path": f"survey-secrets/{path}"})
+        assert "no regular file" in refused.problems
+        assert client.get(f"/releases/one?folder=survey-secrets/{path}").status >= 400
+
+
+def test_a_desk_that_reads_only_opens_and_closes_nothing(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    reader = Client(tmp_path, read_only=True).open()
+    there = reader.post("/begin", open="survey.toml").headers["location"].rpartition("/")[0]
+    assert reader.get(f"{there}/release").status == 403
+    assert reader.post(f"{there}/release", confirm="1").status == 403
+    assert here
+    assert not (tmp_path / "survey-secrets").exists()
+
+
+def test_what_cannot_be_opened_is_told_and_costs_nothing(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    (tmp_path / "survey-secrets").write_text("a file in the way")
+    told = sent(client, here, confirm="1")
+    assert "cannot be used" in told.text or "something at" in told.text
+    assert "Nothing was charged" in told.text
+    assert not (tmp_path / "survey.ledger").exists() or not iso.Ledger(tmp_path / "survey.ledger").charges()
+
+
+def test_a_series_of_the_past_is_released_at_once(tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text(
+        "person,stage,day\n1,first dose,2024-01-03\n2,second dose,2024-02-03\n"
+    )
+    client = Client(tmp_path).open()
+    here = client.begin("series", "survey")
+    what = {**WHAT, "series.periods": "2024-01-31\n2024-02-29", "series.date": "day", "series.secrets": ""}
+    for name, fields in {**PAGES, "what": what}.items():
+        assert client.post(f"{here}/{name}", **fields).status == 303
+    assert client.post(f"{here}/review").status == 303
+    assert "isotone release survey.toml" in client.get(f"{here}/review").text
+    asked = client.get(f"{here}/release")
+    begun = client.post(f"{here}/release", request=asked.field("request"), confirm="1")
+    assert "Verified: every check holds" in client.finish(begun.headers["location"]).text
+
+
+def test_groups_have_a_column(tmp_path: Path) -> None:
+    rows = "".join(f"{i},first dose,{'ns'[i % 2]}\n" for i in range(20))
+    (tmp_path / "answers.csv").write_text("person,stage,side\n" + rows)
+    client = Client(tmp_path).open()
+    here = client.begin("series", "survey")
+    for name, fields in {**PAGES, "what": {**WHAT, "order.by": "side: n, s"}}.items():
+        answer = client.post(f"{here}/{name}", **fields)
+        assert answer.status == 303, answer.problems
+    assert client.post(f"{here}/review").status == 303
+    sent(client, here, confirm="1")
+    sent(client, here, period="week 1", sure="yes")
+    sent(client, here, period="week 2", sure="yes")
+    shown = client.get(f"{here}/release?show=week+2&since=week+1").text
+    assert shown.count('data-label="group"') == 4
