@@ -195,13 +195,13 @@ def test_data_that_is_no_file_here_is_not_released(root, data):
     assert not (root.folder / "survey.ledger").exists()
 
 
-def test_a_kind_without_screens_is_left_to_the_command_line(root):
+def test_the_secrets_of_a_series_lie_in_the_folder_and_are_no_other_file(root):
     write_answers(root.folder)
     text = '[data]\npath = "answers.csv"\n[privacy]\nepsilon = "1"\nledger = "a.ledger"\n[output]\nfolder = "o"\n'
-    text += '[order]\nelements = ["a"]\n[series]\nperiods = ["2026-01", "2026-02"]\nsecrets = "/etc/passwd"\n'
-    (root.folder / "series.toml").write_text(text)
+    text += '[order]\nelements = ["a"]\n[series]\nperiods = ["2026-01", "2026-02"]\nsecrets = "{}"\n'
     client = Client(root.folder).open()
-    answer = client.post("/begin", open="series.toml")
-    assert answer.status == 422
-    assert "passwd" not in answer.problems
-    assert 'value="series"' not in client.get("/").text
+    for place in ("/etc/passwd", "../secrets", "answers.csv"):
+        (root.folder / "series.toml").write_text(text.format(place))
+        answer = client.post("/begin", open="series.toml")
+        assert answer.status == 422
+        assert "passwd" not in answer.problems
