@@ -469,7 +469,8 @@ def test_what_a_spec_says_of_its_output_stands_in_the_manifest(
     isotone("series", "open", spec)
     isotone("series", "close", spec, "--period", "week 1")
     manifest = iso.load_release(tmp_path / "out").manifest
-    assert (manifest["title"], manifest["publisher"], manifest["region"]) == ("Doses", "An office", "An island")
+    stated = manifest.stated
+    assert (stated.title, stated.publisher, stated.region) == ("Doses", "An office", "An island")
 
 
 def test_no_error_after_a_look_tells_what_was_counted(
