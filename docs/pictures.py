@@ -273,7 +273,7 @@ DOSES = {  # people of the Isle of Man with a first dose, and with a second one,
 
 def series_doses() -> Figure:
     """Doses by week as a series of eight weeks shows them at ε = 1, and how wide its intervals are beside those of eight releases."""
-    weeks = [*list(DOSES)[:6], "21 Mar", "28 Mar"]
+    weeks = (*list(DOSES)[:6], "21 Mar", "28 Mar")
     order = iso.Poset.chain(["second dose", "first dose"])
     made = iso.Series(iso.Counts(order, unit="person"), periods=weeks).plan(epsilon=1).best
     noise = np.asarray(made.simulate_released(1, np.random.default_rng(2021))).reshape(8, 2)
@@ -304,7 +304,7 @@ def series_funnel() -> Figure:
         later = reached[before] + rng.integers(0, 3, 800)
         reached[stage] = np.where(rng.random(800) < share, later, 99)
     truth = np.array([[int(np.sum(reached[stage] <= month)) for stage in stages] for month in range(12)])
-    months = [f"month {month + 1}" for month in range(12)]
+    months = tuple(f"month {month + 1}" for month in range(12))
     made = iso.Series(iso.Counts(iso.Poset.chain(stages), unit="person"), periods=months).plan(epsilon=1).best
     shown = truth + np.asarray(made.simulate_released(1, rng)).reshape(12, 3)
     half = made.half_widths(0.95).reshape(12, 3)

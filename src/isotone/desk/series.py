@@ -139,7 +139,7 @@ def _numbers(made: Release, period: str, since: str) -> list[dict[str, Any]]:
     one = period_of(made, period).columns
     rows = [dict(zip(one, row, strict=True)) for row in zip(*one.values(), strict=True)]
     for row in rows if since else ():
-        pair = [(name, row["group"]) if "group" in row else name for name in (since, period)]
-        found = made.difference(*pair, row["element"])
+        before, now = ((name, row["group"]) if "group" in row else name for name in (since, period))
+        found = made.difference(before, now, row["element"])
         row["new"], row["new_low"], row["new_high"] = found.value, found.low, found.high
     return rows
