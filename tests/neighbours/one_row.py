@@ -315,6 +315,8 @@ def _batches(rng: np.random.Generator, table: Table) -> Generator[None]:
 
 
 _TABLE, _ANY = re.compile(r"\brows[0-9]+\b"), "<any table>"
+_RANDOM = re.compile(r"(?<=row_index)_[0-9a-f]+")
+"""What narwhals puts into names."""
 _statements: dict[Any, str] = {}
 
 
@@ -332,7 +334,7 @@ def _compiled_once(entry: Entry, rng: np.random.Generator) -> Generator[None]:
         if key in _statements and rng.random() > 1 / 20:
             return native, _statements[key].replace(_ANY, table)
         expression, statement = kept(native, backend)
-        plain = statement.replace(table, _ANY)
+        plain = _RANDOM.sub("", statement.replace(table, _ANY))
         assert _statements.setdefault(key, plain) == plain
         return expression, statement
 

@@ -374,9 +374,7 @@ def _in_postgres(value: Any, _: str = "") -> Any:
 
 
 def _in_spark(value: Any, _: str = "") -> Any:
-    """Spark reads no UUID of Parquet: it has them as texts. It keeps moments beyond the calendar, as docs/limits.md says."""
-    if isinstance(value, Beyond):
-        return None
+    """Spark reads no UUID of Parquet: it has them as texts."""
     return str(value) if isinstance(value, uuid.UUID) else value
 
 

@@ -289,14 +289,15 @@ def _engine_column(column: str, dtype: Any, collated: bool) -> str:
             return f"CASE WHEN {column} >= {first} AND {column} < {beyond} THEN {text} END"
         case "timestamp with time zone":
             micros = f"epoch_us({column})"
-            low, high = -62_135_596_800_000_000, 253_402_300_799_999_999
-            return f"CASE WHEN {micros} BETWEEN {low} AND {high} THEN CAST(make_timestamp({micros}) AS VARCHAR) || '+00:00' END"
+            return f"CASE WHEN {micros} BETWEEN {_MICROS[0]} AND {_MICROS[1]} THEN CAST(make_timestamp({micros}) AS VARCHAR) || '+00:00' END"
         case _:
             return text
 
 
 _CALENDAR = ("0001-01-01 00:00:00", "10000-01-01 00:00:00")
 """The first moment, and the first one behind the last."""
+_MICROS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+"""The first moment and the last, in microseconds since 1970."""
 
 
 def _open_relation(relation: Any, roles: Roles) -> Any:
@@ -356,26 +357,18 @@ def _open_spark(frame: Frame, roles: Roles) -> Frame:
     return nw.from_native(native.selectExpr(*columns))
 
 
-_MOMENT, _ZONED = "TIMESTAMP_NTZ '1970-01-01 00:00:00'", "TIMESTAMP '1970-01-01 00:00:00Z'"
-
-
 def _spark_column(column: str, kind: str) -> str:
-    """A column of Spark, with dates and moments as texts, in no session's time zone and null outside the calendar, as everywhere."""
-    first, last = (
-        f"TIMESTAMP_NTZ '{moment}'" for moment in ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
-    )
-    match kind:
-        case "date":
-            value, first, last, zone = column, "DATE '0001-01-01'", "DATE '9999-12-31'", "''"
-        case "timestamp_ntz":
-            value, zone = column, "''"
-        case "timestamp":
-            value, zone = f"{_MOMENT} + ({column} - {_ZONED})", "'+00:00'"
-        case _:
-            return column
-    return (
-        f"CASE WHEN {value} BETWEEN {first} AND {last} THEN CAST({value} AS STRING) || {zone} END AS {column}"
-    )
+    """A column of Spark, with dates and moments as texts, null outside the calendar and in no session's time zone."""
+    text, held = f"CAST({column} AS STRING)", ""
+    if kind == "date":
+        held = f"{column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
+    elif kind == "timestamp_ntz":
+        held = f"{column} >= TIMESTAMP_NTZ '0001-01-01 00:00:00' AND {column} <= TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
+    elif kind == "timestamp":
+        held = f"unix_micros({column}) BETWEEN {_MICROS[0]} AND {_MICROS[1]}"
+        since = f"CAST(CAST(unix_micros({column}) AS DECIMAL(18, 0)) * 0.000001BD AS DECIMAL(18, 6))"
+        text = f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {since}) AS STRING) || '+00:00'"
+    return f"CASE WHEN {held} THEN {text} END AS {column}" if held else column
 
 
 def blank(frame: Frame) -> Frame:

@@ -27,6 +27,8 @@ from tests.support.warehouses import in_postgres, in_sqlite, postgres
 
 from isotone.errors import InputError
 from isotone.reading import warehouses
+from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.sources import collect, open_source
 
 services = pytest.mark.services
 ENGINES = ["duckdb", "sqlite", "postgres", "spark"]
@@ -80,6 +82,46 @@ ROWS = hostile_rows(np.random.default_rng(11))
 def test_hostile_texts_give_the_same_records_on_every_engine(engine, tmp_path):
     database = stored(engine, ROWS, tmp_path)
     assert [kind for kind, read in KINDS.items() if read(database) != in_memory(kind)] == []
+
+
+@services
+def test_spark_reads_moments_by_the_calendar_and_texts_by_their_bytes():
+    """In no session's time zone and by no collation: a row is in one category, and a unit is one."""
+    from tests.support.spark import spark_session
+
+    spark = spark_session()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        moments = spark.sql(
+            "SELECT explode(array(timestamp_micros(9223372036854775807), timestamp_micros(-9223372036854775808), TIMESTAMP '2020-10-25 00:30:00.5Z', "
+            "TIMESTAMP '2020-10-25 01:30:00Z', timestamp_micros(253402300799999999), timestamp_micros(253402300800000000))) AS u"
+        )
+        local = spark.sql(
+            "SELECT explode(array(TIMESTAMP_NTZ '2020-01-01 12:00:00', TIMESTAMP_NTZ '9999-12-31 23:59:59' + INTERVAL 1 SECOND)) AS u"
+        )
+        days = spark.sql(
+            "SELECT explode(array(DATE '0001-01-01', DATE '9999-12-31', date_add(DATE '9999-12-31', 1))) AS u"
+        )
+        read = [collect(open_source(frame, {"unit": ["u"]}))["u"] for frame in (moments, local, days)]
+        assert read[0] == [
+            None,
+            None,
+            "2020-10-25 00:30:00.5+00:00",
+            "2020-10-25 01:30:00+00:00",
+            "9999-12-31 23:59:59.999999+00:00",
+            None,
+        ]
+        assert read[1:] == [["2020-01-01 12:00:00", None], ["0001-01-01", "9999-12-31", None]]
+        alike = spark.sql(
+            "SELECT collate(u, 'UTF8_LCASE') AS u, 'x' AS x FROM (SELECT explode(array('a', 'A', 'b')) AS u)"
+        )
+        source = CategorySource(alike, "u", ("A", "a", "b"), upper=9)
+        assert count_categories(source, source.open()).tolist() == [1, 1, 1]
+        source = CategorySource(alike, "x", ("x",), upper=9, unit="u")
+        assert count_categories(source, source.open()).tolist() == [3]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
 
 
 def test_hostile_texts_in_sqlite_give_the_records_of_a_frame(tmp_path):
