@@ -66,6 +66,9 @@ MOST_NAMED = 20
 SLACK, COMPILED = 8, 60
 """Seconds beyond five times the usual ones until a test counts as endless, without and with kernels to compile."""
 
+CASES = 4
+"""A test is taken to have so many cases that were not measured."""
+
 FOLDER = ROOT / ".cache" / "mutation"
 
 
@@ -155,6 +158,12 @@ def _task(fault: Fault, line: int, reach: Reach, named: set[str]) -> tuple[float
             others.append(test)
     slack = COMPILED if "@kernel" in fault.old else SLACK
     limits = {test: slack + 5 * reach.cpu[test] for test in (*near, *others)}
+    for test in ordered:  # and their other cases, of which nobody measured what they reach
+        name = test.partition("[")[0]
+        spent += CASES * reach.cpu[test] * (name not in limits)
+        if spent <= FAR and name != test and name not in limits:
+            others.append(name)
+            limits[name] = slack + 5 * CASES * reach.cpu[test]
     task = Task(fault, tuple(near), tuple(others), limits, reach.is_loaded(fault.module, line))
     return sum(reach.cpu[test] for test in near[:5]), task
 

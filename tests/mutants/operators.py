@@ -63,6 +63,15 @@ def places(path: Path) -> dict[Span, list[tuple[str, int]]]:
     return found
 
 
+def is_python(text: str) -> bool:
+    """Whether a module can be compiled. A star of parameters is no multiplication, which cosmic-ray does not know."""
+    try:
+        compile(text, "changed", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
 def main() -> None:
     """Print as many faults as asked for, each once. A module is drawn by its length: to look at all places takes minutes."""
     from cosmic_ray.mutating import mutate_code  # pyright: ignore[reportMissingImports]
@@ -87,7 +96,7 @@ def main() -> None:
             changed = mutate_code(text, get_operator(operator)(), occurrence)
         except AttributeError:  # an exception of a module, as in "except tomllib.TOMLDecodeError"
             continue
-        if changed is not None and changed != text:
+        if changed is not None and changed != text and is_python(changed):
             printed += 1
             row = {"module": str(path), "line": span[0][0], "operator": operator, "new": changed}
             print(json.dumps(row), flush=True)

@@ -156,8 +156,9 @@ class Warm:
             self._in_fork(items, prepare, writing, at, limits)
         os.close(writing)
         code, usage = ended(child, seconds)
-        with os.fdopen(reading) as pipe:
-            told = pipe.read()
+        os.set_blocking(reading, False)  # what a test has left behind may hold the other end
+        with os.fdopen(reading, "rb") as pipe:
+            told = (pipe.read() or b"").decode()
         cpu = usage.ru_utime + usage.ru_stime
         test = items[int.from_bytes(at[:], "little")].nodeid if items else ""
         if code == "stuck":
@@ -183,6 +184,7 @@ class Warm:
     ) -> None:
         """Never returns."""
         told: list[list[str]] = []
+        fork, answer = os.getpid(), ["", ""]
         try:
             os.setsid()
             with Path(os.devnull).open("w") as nothing:
@@ -195,17 +197,20 @@ class Warm:
                 items[0].config.pluginmanager.register(_Failures(told))
             for place, item in enumerate(items):
                 at[:] = place.to_bytes(4, "little")
-                if item.nodeid in limits:
-                    limit = int(time.process_time() + limits[item.nodeid]) + 1
+                given = limits.get(item.nodeid) or limits.get(item.nodeid.partition("[")[0])
+                if given is not None:
+                    limit = int(time.process_time() + given) + 1
                     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
                 following = items[place + 1] if place + 1 < len(items) else None
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if told:
                     break
-            os.write(pipe, json.dumps(told[0] if told else ["", ""]).encode())
+            answer = told[0] if told else answer
         except BaseException:
-            os.write(pipe, json.dumps(["a fork", traceback.format_exc()[-300:]]).encode())
+            answer = ["a fork", traceback.format_exc()[-300:]]
         finally:
+            if os.getpid() == fork:  # and not one that a test has forked
+                os.write(pipe, json.dumps(answer).encode())
             os._exit(0)
 
     def _plant(self, path: Path, old_text: str, new_text: str) -> bool:

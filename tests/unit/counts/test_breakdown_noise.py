@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from isotone.counts import (
     DiscreteGaussianMechanism,
@@ -78,6 +79,20 @@ def test_rows_have_the_noise_of_the_mechanism(whole):
     expected = part.error().variance + part.rounding_variance()
     np.testing.assert_allclose((drawn**2).mean(axis=0), expected, rtol=slack)
     assert abs(np.corrcoef(drawn[:-1, 0], drawn[1:, 0])[0, 1]) < 7 / math.sqrt(size)
+
+
+@pytest.mark.parametrize("variance", [1.0, 7.3])
+def test_rounding_adds_a_twelfth_to_the_variance_of_each_measured_number(variance):
+    """By the sum over all whole numbers. From a variance of 1 on, the rounding of Gaussian noise adds 1/12 up to 1e-7."""
+    whole = GaussianMechanism(Poset.chain("ab"), rho=Fraction(variance) ** -1)
+    (real,) = set(whole.error().variance.tolist())
+    assert real == pytest.approx(variance)
+    k = np.arange(-99, 100)
+    law = np.diff(norm.cdf((np.arange(-99, 101) - 0.5) / math.sqrt(real)))
+    rounded = float(law @ k**2)
+    assert real + whole.rounding_variance() == pytest.approx(rounded, abs=1e-6)
+    cells = MarginsMechanism(whole, read_breakdown(["b"], {"b": ["0", "1"]}, ["*"]))
+    assert cells.error().variance == pytest.approx(rounded, abs=1e-6)
 
 
 def test_rows_of_sums_are_exactly_rounded_and_share_nothing():

@@ -127,6 +127,15 @@ def test_laws_repeat_and_are_of_whole_numbers(m):
     assert np.max(np.abs(found.T @ found / len(found) - covariance) / scale) < 0.1
 
 
+@pytest.mark.parametrize(
+    "m", [LaplaceMechanism(Poset.antichain("abcdef"), "0.1"), PosetMechanism(PRIME, "0.1")]
+)
+def test_scales_come_from_another_stream_than_the_draws(m):
+    """No draw that decides which statement is made is one of those that say how sure it is."""
+    law = m.law()
+    assert not set(map(tuple, law.other.tolist())) & set(map(tuple, law.draws[:OTHER_DRAWS].tolist()))
+
+
 def test_noise_without_a_number_of_records_says_so():
     for m in (MECHANISMS[2], MECHANISMS[3], MECHANISMS[4]):
         with pytest.raises(InputError, match="releases no number of records"):

@@ -79,6 +79,26 @@ def test_charges_compose_by_the_rule_of_the_budgets_kind(place, budget, charge, 
 
 
 @pytest.mark.parametrize(
+    ("budget", "charges"),
+    [
+        ({"epsilon": 9, "delta": "1e-5"}, [Guarantee.approximate(1, d) for d in ("1e-6", "2e-6", "2e-6")]),
+        ({"epsilon": 9, "delta": "1e-5"}, [Guarantee.approximate(e, "1e-6") for e in (1, 2, 2)]),
+        ({"epsilon": 9, "delta": "1e-5"}, [Guarantee.approximate(1, "1e-6"), Guarantee.pure(1)]),
+        ({"rho": 9}, [Guarantee.pure(1), Guarantee.bounded_range(1), Guarantee.zcdp(1), Guarantee.zcdp(2)]),
+    ],
+)
+def test_charges_that_differ_in_one_number_are_counted_apart(place, budget, charges):
+    ledger = make(place, **budget)
+    for charge in charges:
+        ledger.charge(charge)
+    if "rho" in budget:
+        assert ledger.spent() == Cost(rho=sum((charge.concentrated for charge in charges), Fraction(0)))
+        return
+    epsilon, delta = (sum((getattr(c, name) for c in charges), Fraction(0)) for name in ("epsilon", "delta"))
+    assert ledger.spent() == Cost(epsilon, delta)
+
+
+@pytest.mark.parametrize(
     ("budget", "charge"),
     [
         ({"epsilon": 2}, Guarantee.approximate(1, "1e-9")),

@@ -540,3 +540,16 @@ def test_the_line_is_kept_while_a_transaction_runs_and_no_longer(tmp_path):
 
     assert not ledger.store.transact(lambda run: free())
     assert free()
+
+
+def test_a_transaction_has_the_write_lock_from_its_start(tmp_path):
+    """Where folders cannot be locked there is no line, and two that have read the same budget must not both charge it."""
+    path = tmp_path / "a.ledger"
+    ledger = Ledger(path, epsilon=9).create()
+
+    def another_begins(run):
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(LedgerError, match="Another process held the ledger"):
+        ledger.store.transact(another_begins)

@@ -4,6 +4,7 @@ import datetime
 import math
 import uuid
 import warnings
+import zoneinfo
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -122,6 +123,17 @@ def test_good_values_beside_bad_ones_are_read():
             "2020-02-01 03:00:00",
             math.nan,
             "2020-02-01 03:00:00",
+        ),
+        (
+            [
+                datetime.datetime(2020, 2, 1, 3, tzinfo=datetime.UTC),
+                datetime.datetime(2020, 2, 1, 5, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=2.5))),
+                datetime.datetime(2020, 1, 31, 22, tzinfo=zoneinfo.ZoneInfo("America/New_York")),
+                pd.Timestamp("2020-02-01 12:00", tz="Asia/Tokyo"),
+            ],
+            "2020-02-01 03:00:00+00:00",
+            math.nan,
+            "2020-02-01 03:00:00+00:00",
         ),
         ([uuid.UUID(int=7)], "00000000-0000-0000-0000-000000000007", math.nan, str(uuid.UUID(int=7))),
     ],
