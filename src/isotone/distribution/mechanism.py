@@ -145,7 +145,9 @@ class DistributionMechanism:
     def parts(self, *, halves: bool) -> tuple[Fraction, Fraction, Fraction]:
         """What is spent on the number of records, on the partition and on the counts. They add up to the budget."""
         number = Fraction(0) if self.public_n is not None else self.budget * _NUMBER
-        partition = (self.budget - number) * _HALVING[self.guarantee.kind] if halves else Fraction(0)
+        # two statuses have twice the noise, and want fewer bins
+        share = _HALVING[self.guarantee.kind] * (1 if self.statuses == 1 else Fraction(5, 8))
+        partition = (self.budget - number) * share if halves else Fraction(0)
         return number, partition, self.budget - number - partition
 
     def noise(self, budget: Fraction, levels: int = 1) -> Geometric | DiscreteGaussian:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "DistributionKind", "DistributionReader", "LineKind", "LineReader", "estimate_of"]
 
 _MOST_NUMBER = 1 << 53
+_APART = 40
+"""Noise is never so many standard deviations away."""
 
 
 class LineReader(Reader):
@@ -267,6 +269,11 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
     nodes = line.bins if tree is None else sum(tree.lengths)
     if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) >= _MOST_NUMBER):
         return False
+    if mechanism.public_n is None:  # measured twice: the number, and the counts of all bins together
+        noises = mechanism.noise(mechanism.parts(halves=False)[0]), mechanism.counts_noise(rule, line.bins)
+        spread = math.sqrt(noises[0].variance + mechanism.statuses * line.bins * noises[1].variance)
+        if abs(line.number - int(line.counts[:, : line.bins].sum())) > _APART * (1 + spread):
+            return False
     return mechanism.partition().could_give(edges, mechanism.apart) if rule.halves else line.bins == cells
 
 

@@ -104,11 +104,10 @@ def _said(release: Release) -> dict[str, Any]:
 
 def _end(release: Release) -> float:
     """Where the picture ends: where all lines have reached 99 %, if that is before the middle of an even grid."""
-    xs, last = release.columns["x"], float(max(release.columns["x"]))
-    below = [
-        float(x) for x, share in zip(xs, release.columns["value"], strict=True) if float(share) < _REACHED
-    ]
-    reached = min((float(x) for x in xs if float(x) > max(below, default=-np.inf)), default=last)
+    xs, shares = (np.array(release.columns[name], np.float64) for name in ("x", "value"))
+    last = float(xs.max())
+    below = xs[shares < _REACHED].max(initial=-np.inf)
+    reached = float(xs[xs > below].min(initial=last))
     start = float(Fraction(_said(release)["bounds"][0]))
     return reached if reached - start < (last - start) / 2 and _said(release)["grid"] != "log" else last
 
