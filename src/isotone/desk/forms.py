@@ -43,6 +43,10 @@ _LABELS = {
     ("survival", "time"): "Column of the time",
     ("survival", "event"): "Column of the event",
     ("survival", "horizon"): "Where the curve ends",
+    ("series", "periods"): "Every period that is planned, one on each line",
+    ("series", "secrets"): "The folder for the secrets",
+    ("series", "record"): "The column of a stable key of each history",
+    ("series", "date"): "For a series of the past: the column of the day",
     ("curve", "x"): "Column of x",
     ("curve", "y"): "Column of y",
     ("curve", "bounds"): "Lowest and highest x",
@@ -65,6 +69,7 @@ _HOW = {
     ("curve", "bounds"): "Typed as 18, 90. For a surface a line for each column.",
     ("curve", "y_range"): "Typed as 0, 1.",
     ("curve", "y_values"): "Typed as 0, 1.",
+    ("series", "periods"): "Such as 2026-01-31 or week 1, in the sequence of time.",
     ("order", "root"): "Typed as records: 1000 and catch_all: other.",
 }
 """How some parameters are typed, where it is not by their type alone."""

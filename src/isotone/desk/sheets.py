@@ -65,6 +65,8 @@ class Sheet:
     """Whether an order is described, which an outline shows and a questionnaire gives."""
     question: ClassVar[str] = "What is released?"
     """The heading of its form."""
+    outline: ClassVar[str] = ""
+    """How its order is typed."""
     name: str = ""
     about: str = ""
     """What it is, in a sentence for people who choose; by default what its class says."""
@@ -197,6 +199,9 @@ class CountsSheet(Sheet):
     previews: ClassVar[bool] = True
     guessable: ClassVar[bool] = True
     question: ClassVar[str] = "Which questions, and which depend on which?"
+    outline: ClassVar[str] = (
+        "One name on each line, as in the columns of the data. Indent a question that is asked only after a yes to the one above it."
+    )
     first: ClassVar[tuple[str, ...]] = ("by", "margins")
     left: ClassVar[tuple[str, ...]] = _SHAPE
     answers: ClassVar[tuple[str, ...]] = (
@@ -499,6 +504,10 @@ class SeriesSheet(CountsSheet):
     previews: ClassVar[bool] = False
     guessable: ClassVar[bool] = False
     question: ClassVar[str] = "Which stages, and which periods?"
+    outline: ClassVar[str] = (
+        "One stage on each line, as the data names it. Indent a stage that is reached only after the one above it."
+    )
+    needed: ClassVar[tuple[str, ...]] = ("secrets",)
     first: ClassVar[tuple[str, ...]] = ("periods", "secrets")
     left: ClassVar[tuple[str, ...]] = ()
     answers: ClassVar[tuple[str, ...]] = ("element", "yes", "no", "missing", "columns")
@@ -522,12 +531,27 @@ class SeriesSheet(CountsSheet):
 
     def entries(self) -> list[Entry]:
         """With the groups, which stand beside the order."""
-        own = sorted(super().entries(), key=lambda entry: entry.name not in self.first)
+        own = sorted(super().entries(), key=lambda entry: (*self.first, entry.name).index(entry.name))
         return [*own, form_of(Counts.key)["by"]]
 
     def is_first(self, entry: Entry) -> bool:
         """Also the column of the stages."""
         return super().is_first(entry) or entry.id == "data.element"
+
+    def read(self, entry: Entry, text: str) -> Any:
+        """Periods as they are typed: one that stands twice is refused, and not passed over."""
+        if entry.id != "series.periods":
+            return super().read(entry, text)
+        lines = text.strip().splitlines()
+        return [name.strip() for name in (lines if len(lines) > 1 else text.split(",")) if name.strip()]
+
+    def require(self, draft: Draft, root: Root) -> None:
+        """Also a folder for the secrets, where periods are shown one by one."""
+        if is_live(draft) and not draft.section(self.key).get("secrets"):
+            raise FormError(
+                "Name the folder for the secrets or, for a series of the past, the column of the day."
+            )
+        super().require(draft, root)
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What the plan says."""

@@ -136,6 +136,20 @@ def test_a_desk_that_reads_only_opens_and_closes_nothing(tmp_path: Path) -> None
     assert not (tmp_path / "survey-secrets").exists()
 
 
+def test_a_series_without_a_folder_for_its_secrets_is_refused_where_it_is_typed(tmp_path: Path) -> None:
+    table(tmp_path, 3, 1)
+    client = Client(tmp_path).open()
+    here = client.begin("series", "survey")
+    client.post(f"{here}/data", **PAGES["data"])
+    for more, words in (
+        ({"series.secrets": ""}, "Name the folder for the secrets"),
+        ({"series.periods": "week 1\nweek 1"}, "stands twice"),
+        ({"series.periods": "2026-02-28\n2026-01-31"}, "out of order"),
+        ({"data.element": "level"}, "no column"),
+    ):
+        assert words in client.post(f"{here}/what", **{**WHAT, **more}).problems
+
+
 def test_what_cannot_be_opened_is_told_and_costs_nothing(tmp_path: Path) -> None:
     client, here = described(tmp_path)
     (tmp_path / "survey-secrets").write_text("a file in the way")
