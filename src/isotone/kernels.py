@@ -243,17 +243,17 @@ def _compile(function: FunctionType, options: dict[str, Any], directory: Path | 
 
     config: Any = settings
 
-    wanted = {name: value for name, value in options.items() if name != "leaf"}
+    chosen = {name: value for name, value in options.items() if name != "leaf"}
     if options.get("leaf"):
-        wanted["error_model"] = "numpy"
+        chosen["error_model"] = "numpy"
         if hasattr(DefaultOptions, "_nrt"):
-            wanted["_nrt"] = False
+            chosen["_nrt"] = False
     if directory is None:
-        return numba.njit(**wanted)(function)
+        return numba.njit(**chosen)(function)
     before = config.CACHE_DIR
     config.CACHE_DIR = str(directory)  # read when the dispatcher is made; other users of numba keep theirs
     try:
-        return numba.njit(cache=True, **wanted)(function)
+        return numba.njit(cache=True, **chosen)(function)
     finally:
         config.CACHE_DIR = before
 

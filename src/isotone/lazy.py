@@ -45,11 +45,11 @@ def install(extra: str, library: str = "") -> str:
     """
     mark = re.compile(f"extra == ['\"]{extra}['\"]")
     try:
-        wanted = [text.split(";")[0].strip() for text in requires("isotone") or () if mark.search(text)]
+        required = [text.split(";")[0].strip() for text in requires("isotone") or () if mark.search(text)]
     except PackageNotFoundError:  # a folder with the source, which was not installed
-        wanted = [f".[{extra}]"]
-    alone = [text for text in wanted if library and text.startswith(library)]
-    return " ".join(["pip install", *(f"'{text}'" for text in alone or wanted or [library])])
+        required = [f".[{extra}]"]
+    alone = [text for text in required if library and text.startswith(library)]
+    return " ".join(["pip install", *(f"'{text}'" for text in alone or required or [library])])
 
 
 def new_axes(**options: Any) -> Axes:

@@ -126,11 +126,11 @@ class FieldLaw:
     def __init__(self, types: FieldTypes, rate: float) -> None:
         self.types = types
         spread = self._largest_spread()
-        wanted = spread / rate
-        self.scale = max(1.0, wanted / (_WIDEST / 2))
+        expected = spread / rate
+        self.scale = max(1.0, expected / (_WIDEST / 2))
         """How many times wider the noise is than on the grid."""
         self.rate = rate * self.scale
-        self.size = 1 << max(6, math.ceil(math.log2(2 * wanted / self.scale)))
+        self.size = 1 << max(6, math.ceil(math.log2(2 * expected / self.scale)))
         place = np.arange(self.size)
         self.distance = np.minimum(place, self.size - place).astype(float)
         self._climb()

@@ -454,14 +454,14 @@ class NearestOfShape(CurveMechanism):
         """A curve of the shape."""
         sums = self.inner.measure(records, draws)
         result = self.inner.posterior(sums, self.inner.levels)
-        wanted = curve_of(sums, result, self.inner.output, self.inner.ends, even=True).at(
+        expected = curve_of(sums, result, self.inner.output, self.inner.ends, even=True).at(
             np.arange(self.points)
         )
         width = np.diff(np.r_[sums.starts, self.points])
         density = np.repeat((result.ones + result.zeros) / width, width)
         weight = density / max(float(density.max()), 1e-9) + SOME
         columns = np.linspace(0.0, 1.0, self.shape.table.shape[1])
-        apart = weight[:, None] * (columns[None, :] - wanted[:, None]) ** 2
+        apart = weight[:, None] * (columns[None, :] - expected[:, None]) ** 2
         return self.shape.chosen(np.rint(PRECISION * apart).astype(np.int64), cheapest)
 
     def error(self) -> RiskBound:

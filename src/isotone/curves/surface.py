@@ -510,8 +510,8 @@ def _as_grid(order: Poset) -> Ints | None:
     cells[rank[:, 0], rank[:, 1]] = np.arange(size)
     if (cells < 0).any():
         return None
-    wanted = cells.ravel()[ProductOrder((rows, columns)).cover_pairs()]
-    same = {tuple(pair) for pair in wanted.tolist()} == {tuple(pair) for pair in covers.tolist()}
+    expected = cells.ravel()[ProductOrder((rows, columns)).cover_pairs()]
+    same = {tuple(pair) for pair in expected.tolist()} == {tuple(pair) for pair in covers.tolist()}
     return cells if same else None
 
 

@@ -439,8 +439,8 @@ def redcap_form(rows: Iterable[Mapping[str, str]]) -> Form:
 
 
 def _cell(row: Mapping[str, str], key: str) -> str:
-    wanted = {_NAMES[key].lower(), _SHORT.get(key, key)}
-    return next((cell for head, cell in row.items() if head.strip().lower() in wanted), "").strip()
+    expected = {_NAMES[key].lower(), _SHORT.get(key, key)}
+    return next((cell for head, cell in row.items() if head.strip().lower() in expected), "").strip()
 
 
 def _field(name: str, cells: Mapping[str, str], problems: list[str]) -> Field:

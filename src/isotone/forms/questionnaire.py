@@ -339,9 +339,9 @@ class _Builder:
         names = sorted(self.element(atom) for atom in parts)
         if len(names) == 1:
             return names[0]
-        wanted = [question for question in self.book.values() if sorted(question.any_of) == names]
-        if wanted:
-            return wanted[0].name
+        expected = [question for question in self.book.values() if sorted(question.any_of) == names]
+        if expected:
+            return expected[0].name
         flat = list(dict.fromkeys(part for name in names for part in (self.book[name].any_of or [name])))
         name = self._free("_or_".join(names))
         label = " or ".join(self.book[part].shown for part in flat)

@@ -289,13 +289,13 @@ def codings(P: Poset) -> Iterator[Coding]:
     """
     options, waiting = Options.of(P), {*P.elements}
     while waiting:
-        wanted: set[Hashable] = set()
+        expected: set[Hashable] = set()
         for x in waiting:
             option = options.nearest[x]
-            while option is not None and option not in wanted:
-                wanted.add(option)
+            while option is not None and option not in expected:
+                expected.add(option)
                 option = options.enclosing[option]
-        chosen = (next((x for x in choice.options if x in wanted), None) for choice in P.choices)
+        chosen = (next((x for x in choice.options if x in expected), None) for choice in P.choices)
         coding = code(P, frozenset(option for option in chosen if option is not None))
         yield coding
         waiting -= {x for x, before in zip(P.elements, coding.before.tolist(), strict=True) if before < 0}

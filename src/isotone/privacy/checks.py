@@ -112,8 +112,8 @@ def whole_number(value: Any, name: str, least: int = 1, most: int = MOST_WHOLE) 
         number = None
     if number is None or not least <= number <= most:
         usual = most == MOST_WHOLE and (number is None or number < least)
-        wanted = f"a whole number of at least {least:,}" + ("" if usual else f" and at most {most:,}")
-        raise InputError(f"{name} must be {wanted}, not {shown(value)}.")
+        expected = f"a whole number of at least {least:,}" + ("" if usual else f" and at most {most:,}")
+        raise InputError(f"{name} must be {expected}, not {shown(value)}.")
     return number
 
 

@@ -66,11 +66,11 @@ class FrozenScores:
             if len(shape) == 2 and shape[1] != 1:
                 raise InputError(f"X has {shape[1]} columns, and the scores need 1.")
             return shape[0]
-        wanted = getattr(self.estimator, "n_features_in_", None)
-        if len(shape) == 2 and wanted is not None and shape[1] != wanted:
-            raise InputError(f"X has {shape[1]} columns, and the scores need {wanted}.")
-        if len(shape) == 1 and wanted is not None and not isinstance(X, (list, tuple)):
-            raise InputError(f"X has one dimension, and the scores need rows of {wanted}.")
+        expected = getattr(self.estimator, "n_features_in_", None)
+        if len(shape) == 2 and expected is not None and shape[1] != expected:
+            raise InputError(f"X has {shape[1]} columns, and the scores need {expected}.")
+        if len(shape) == 1 and expected is not None and not isinstance(X, (list, tuple)):
+            raise InputError(f"X has one dimension, and the scores need rows of {expected}.")
         names = getattr(self.estimator, "feature_names_in_", None)
         if names is not None and list(getattr(X, "columns", names)) != list(names):
             raise InputError(f"X must have the columns of the classifier, in its order: {list(names)}.")

@@ -330,10 +330,10 @@ def row_optimum(z: DistributionLike, trade_off: TradeOff, target: DistributionLi
            [0.269, 0.731]])
     """
     p = probabilities_of(z, "z")
-    wanted = p if target is None else probabilities_of(target, "target")
+    expected = p if target is None else probabilities_of(target, "target")
     noise = CanonicalNoise(trade_off)
-    reached = np.zeros((len(p), len(wanted) + 1))
-    for j, total in enumerate(np.cumsum(wanted)[:-1]):
+    reached = np.zeros((len(p), len(expected) + 1))
+    for j, total in enumerate(np.cumsum(expected)[:-1]):
         reached[:, j + 1] = _threshold_column(p, float(total), noise)
     reached[:, -1] = 1.0
     return np.diff(np.maximum.accumulate(reached, axis=1), axis=1)

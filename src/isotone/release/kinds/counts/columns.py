@@ -255,6 +255,6 @@ def waves_entry(guarantee: Guarantee, waves: int) -> WavesEntry | None:
 
 def wave_faults(manifest: Manifest) -> list[str]:
     """What is wrong with what a manifest says about its waves, a phrase each."""
-    wanted = waves_entry(guarantee_from(manifest.guarantee), planned_waves(manifest.description["waves"]))
-    same = manifest.get("waves") == wanted
+    expected = waves_entry(guarantee_from(manifest.guarantee), planned_waves(manifest.description["waves"]))
+    same = manifest.get("waves") == expected
     return [] if same else ["what all waves cost together is not that many times what this one cost"]

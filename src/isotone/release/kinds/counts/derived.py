@@ -710,9 +710,9 @@ def measured_tables(manifest: CountManifest, mechanism: MarginsMechanism) -> Tab
     """The noisy integers as tables, or an error if they are not those of the mechanism."""
     breakdown, n = mechanism.breakdown, len(mechanism.base.P)
     sizes = breakdown.shapes
-    wanted = [math.prod(s) * n if share else 0 for s, share in zip(sizes, mechanism.shares, strict=True)]
+    expected = [math.prod(s) * n if share else 0 for s, share in zip(sizes, mechanism.shares, strict=True)]
     measured = manifest.measured or []
-    if [len(numbers) for numbers in measured] != wanted:
+    if [len(numbers) for numbers in measured] != expected:
         raise InputError("the noisy integers are not one for each cell of a measured margin and each element")
     return [
         np.array(numbers, np.int64).reshape(*size, n) if share else None

@@ -587,15 +587,15 @@ class Counts(Description):
         if not self.is_breakdown or guess is not None:
             return None
         name = "rho" if guarantee.kind == "zcdp" else "epsilon"
-        wanted, now = float(positive(error, "error")), float(getattr(guarantee, name))
+        expected, now = float(positive(error, "error")), float(getattr(guarantee, name))
 
         def width(budget: float) -> float:
             made = replace(guarantee, **{name: exact(budget, name)})
             return max(float(np.max(half)) for half in known_errors(self.mechanism(made), confidence).half)
 
-        ratio = width(now) / wanted  # widths are about one over ε, or over the root of ρ
+        ratio = width(now) / expected  # widths are about one over ε, or over the root of ρ
         near = now * (ratio**2 if name == "rho" else ratio)
-        budget = least_budget(lambda budget: width(budget) <= wanted, near)
+        budget = least_budget(lambda budget: width(budget) <= expected, near)
         return budget, {"of": "every number by itself", "confidence": confidence}
 
     def charged(self, mechanism: Any, guarantee: Guarantee) -> Guarantee:

@@ -403,17 +403,17 @@ def breakdown_faults(release: Release, mechanism: MarginsMechanism) -> list[str]
     if (manifest.total, manifest.total_sd) != (None, None):
         return ["a breakdown has no such entries"]
     tables = measured_tables(manifest, mechanism)
-    wanted = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
+    expected = breakdown_columns(mechanism, mechanism.estimate(tables), known_errors(mechanism, level))
     if manifest.derived is not None or manifest.consistent is not None:
         integers = (manifest.derived or {}).get("integers")
         how = {"how": "consistent", "integers": integers}
         if manifest.derived != how or not isinstance(integers, bool) or not manifest.consistent:
             return ["the manifest does not say how the values were derived"]
-        wanted = consistent_columns(mechanism, tables, wanted, integers)
+        expected = consistent_columns(mechanism, tables, expected, integers)
     faults = wave_faults(manifest) + _share_faults(mechanism)
     if manifest.law != law_entry(mechanism, level):
         faults.append("the law of the noise is not described as this version draws it")
-    return faults + _differences(release.columns, wanted, list(mechanism.breakdown.columns))
+    return faults + _differences(release.columns, expected, list(mechanism.breakdown.columns))
 
 
 def _share_faults(mechanism: MarginsMechanism) -> list[str]:

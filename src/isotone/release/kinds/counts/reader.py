@@ -283,9 +283,9 @@ class BreakdownReader(CountReader):
         sizes = [math.prod(shape) for shape in table.breakdown.shapes]
         coarsest = int(np.argmin(sizes))
         cells = [(coarsest, k) for k in range(sizes[coarsest])]
-        wanted = dict.fromkeys(element_names(what), 1.0)
+        expected = dict.fromkeys(element_names(what), 1.0)
         law = table.law(cells, "")
-        weights = table.counts(cells[0], law).weights(wanted)
+        weights = table.counts(cells[0], law).weights(expected)
         terms = table.values[coarsest] * weights
         half = law.half_width(np.tile(weights, len(cells)), level)
         return clipped(float(terms.sum()), widened(half, terms), level, True)

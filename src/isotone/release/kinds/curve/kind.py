@@ -387,14 +387,14 @@ def _value_faults(
     share = curve.at(at)
     low, high = (float(end) for end in problem.ends)
     bottom, top = (float(end) for end in problem.y_range)
-    wanted = bottom + (top - bottom) * (low + (high - low) * share)
+    expected = bottom + (top - bottom) * (low + (high - low) * share)
     place = problem.grid.positions
     value = np.array(columns["value"], dtype=float)
     stated = np.r_[value, np.interp(place(at[rows.size :]), place(rows), value)]
     what = "posterior of a curve"
     if dict(manifest["versions"]) != versions():
         what += " by other versions"
-    if not agrees(stated, wanted, what, size=top - bottom):
+    if not agrees(stated, expected, what, size=top - bottom):
         return ["value is not what the published sums give"]
     return []
 
