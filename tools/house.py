@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -60,10 +61,17 @@ def sort(path: Path, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return "commands" if written else "others"
 
 
+def public_names() -> set[str]:
+    """Names that packages list for their users."""
+    stubs = (path.read_text() for path in SOURCE.rglob("__init__.pyi"))
+    return {name for text in stubs for name in re.findall(r"import (\w+) as \1$", text, re.MULTILINE)}
+
+
 def main() -> None:
     """The command line."""
     texts = {path: path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
     lines = sorted(text.count("\n") for text in texts.values())
+    public = public_names()
     total, imports, callables = sum(lines), 0, list[tuple[int, str]]()
     wide, classes = {"compiled kernels": 0, "commands": 0, "others": 0}, dict[str, ast.ClassDef]()
     for path, text in texts.items():
@@ -73,14 +81,21 @@ def main() -> None:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 kind = sort(path, node)
                 wide[kind] += parameters(node) >= 8
-                if kind == "others" and (node.name == "__init__" or not node.name.startswith("_")):
-                    callables.append((parameters(node), f"{path.relative_to(SOURCE)}:{node.name}"))
+                if kind != "commands" and node in tree.body and node.name in public:
+                    callables.append((parameters(node), node.name))
             elif isinstance(node, ast.ClassDef):
                 classes[node.name] = node
+                callables += [
+                    (parameters(one), f"{node.name}.{one.name}")
+                    for one in node.body
+                    if isinstance(one, ast.FunctionDef)
+                    and node.name in public
+                    and (one.name == "__init__" or not one.name.startswith("_"))
+                ]
     callables += [
         (len(fields(name, classes)), name)
         for name, node in classes.items()
-        if not name.startswith("_") and is_built_from_fields(node)
+        if (name in public or name.endswith("Manifest")) and is_built_from_fields(node)
     ]
     widest = sorted((one for one in callables if not one[1].endswith("Manifest")), reverse=True)[:3]
     document = max(one for one in callables if one[1].endswith("Manifest"))
