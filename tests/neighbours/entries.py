@@ -23,13 +23,14 @@ import isotone.interop.opendp.measurements
 from isotone.counts import PosetMechanism
 from isotone.curves import PrivateCalibrator, PrivateIsotonicRegression, PrivatePosetRegression
 from isotone.interop.opendp import make_column, table_domain
-from isotone.interop.opendp.measurements import counts_measurement, table_measurement
+from isotone.interop.opendp.measurements import RowRules, counts_measurement, table_measurement
 from isotone.ledger import Ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.guarantee import Guarantee
 from isotone.process import silent
-from isotone.reading.questions import Answers, Question
-from isotone.reading.records import RecordSource
+from isotone.reading.categories import CategorySource
+from isotone.reading.columns import labels
+from isotone.reading.questions import Question
 from isotone.reading.sources import blank
 from isotone.release import pipeline
 from isotone.release.manifest import Stated
@@ -307,9 +308,9 @@ def opendp_counts(name: str, P: Any, unit: str | None, most: int, element: str |
     @functools.cache
     def measurement() -> Any:
         like = PosetMechanism(P, epsilon=1, contributions=most)
-        source, pair = RecordSource(None, element), lambda row, records: ([row.tolist()], [records])
+        pair = lambda row, records: ([row.tolist()], [records])  # noqa: E731
         return counts_measurement(
-            table_domain(), _metric(unit), like, like.guarantee, pair, source, Answers(), "close"
+            table_domain(), _metric(unit), like, like.guarantee, pair, RowRules(element)
         )
 
     return Entry(
@@ -322,9 +323,9 @@ def opendp_table(name: str, unit: str | None, most: int) -> Entry:
 
     @functools.cache
     def measurement() -> Any:
-        given: dict[str, Any] = {"contributions": most, "upper": 9, "category": "group", "categories": PUBLIC}
+        source = CategorySource(None, "group", labels(PUBLIC), 9)
         return table_measurement(
-            table_domain(), _metric(unit), Guarantee.pure(1), lambda counts: counts.tolist(), **given
+            table_domain(), _metric(unit), Guarantee.pure(1), lambda counts: counts.tolist(), source, most
         )
 
     return Entry(name, roles, lambda data: _cells(measurement()(data)), _cell_fault(most), unit, most)

@@ -244,7 +244,7 @@ def test_units_with_several_rows_are_one_record_under_a_metric_with_an_identifie
     assert made.map(2) == 2.0 * 10**6
     long = pd.DataFrame({"person": ["a", "a", "b"], "item": ["meds", "meds", "hyp"]})
     made = bridge.make_counts(
-        bridge.table_domain(), dp.symmetric_id_distance("person"), exact, element="item"
+        bridge.table_domain(), dp.symmetric_id_distance("person"), exact, bridge.RowRules(element="item")
     )
     assert made(long).tolist() == [2, 0, 1]
     several = counts.DiscreteLaplaceMechanism(P, 10**6, contributions=2)
@@ -334,7 +334,7 @@ class Book:
             "neighbours='add-remove'",
         ),
         (lambda d, m: bridge.make_counts(dp.vector_domain(dp.atom_domain(T=int)), m, ONCE), "table_domain"),
-        (lambda d, m: bridge.make_counts(d, m, ONCE, element="item"), "belongs to units"),
+        (lambda d, m: bridge.make_counts(d, m, ONCE, bridge.RowRules(element="item")), "belongs to units"),
         (lambda d, m: bridge.make_column(d, dp.insert_delete_distance(), "age"), "no particular order"),
         (
             lambda d, m: bridge.make_curve(

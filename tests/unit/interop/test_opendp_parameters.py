@@ -96,7 +96,9 @@ def test_a_distribution_is_drawn_with_the_numbers_that_its_map_was_made_for(
 def test_rows_are_bounded_by_the_contributions_that_the_noise_is_for() -> None:
     contributions: Any = Changing(1, 2)
     columns = {"a": "a", "b": "b"}
-    measurement = bridge.make_isotone_counts(*UNITS, P, 1e9, contributions=contributions, columns=columns)
+    measurement = bridge.make_isotone_counts(
+        *UNITS, P, 1e9, contributions=contributions, rules=bridge.RowRules(columns=columns)
+    )
     columns["b"] = "missing"
     assert measurement(DATA).tolist() == [2, 2]  # noise of 1e-9: one record for each unit
 

@@ -27,9 +27,16 @@ from isotone.interop.opendp.context import (
     make_isotone_table,
     register,
 )
-from isotone.interop.opendp.measurements import make_counts, make_curve, make_distribution, make_table
+from isotone.interop.opendp.measurements import (
+    RowRules,
+    make_counts,
+    make_curve,
+    make_distribution,
+    make_table,
+)
 
 __all__ = [
+    "RowRules",
     "make_column",
     "make_counts",
     "make_curve",

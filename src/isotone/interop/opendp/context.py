@@ -8,12 +8,12 @@ needs no mechanism, so none is built until the query is released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from inspect import signature
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from opendp import context as opendp_context
@@ -23,12 +23,10 @@ from isotone.counts.mechanism import AdditiveMechanism
 from isotone.curves import PrivateIsotonicRegression
 from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, make_column
-from isotone.interop.opendp.measurements import counts_measurement, curve_measurement, make_table
+from isotone.interop.opendp.measurements import RowRules, counts_measurement, curve_measurement, make_table
 from isotone.order import Poset
 from isotone.privacy.checks import exact, frozen, plain_text, shown, whole_number
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number
-from isotone.reading.questions import Answers
-from isotone.reading.records import RecordSource
 from isotone.tables import TwoStageMechanism
 from isotone.tables.thresholds import Emphasis
 
@@ -67,10 +65,7 @@ def make_isotone_counts(
     delta: Number | None = None,
     contributions: int = 1,
     max_size: int | None = None,
-    element: str | None = None,
-    columns: Mapping[Any, str] | None = None,
-    answers: Answers | None = None,
-    on_violation: Literal["close", "drop"] = "close",
+    rules: RowRules | None = None,
 ) -> Any:
     """Counts over ``P`` by the mechanism of this name.
 
@@ -92,9 +87,7 @@ def make_isotone_counts(
         like,
         _guarantee(like.guarantee, amount),
         lambda counts, _: build(amount).release(counts),
-        RecordSource(None, element, dict(columns or {})),
-        answers or Answers(),
-        on_violation,
+        rules,
     )
 
 

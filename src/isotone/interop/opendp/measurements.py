@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribu
 from isotone.tables.distribution import Method
 
 __all__ = [
+    "RowRules",
     "counts_measurement",
     "curve_measurement",
     "make_counts",
@@ -44,15 +45,24 @@ __all__ = [
 # Counts over an order as an OpenDP measurement. It takes rows and returns noisy counts.
 
 
+@dataclass(frozen=True)
+class RowRules:
+    """How the rows of a table are read as records, as by :class:`isotone.Answers`."""
+
+    element: str | None = None
+    """Long data: the column that names the element which the unit has."""
+    columns: Mapping[Any, str] = field(default_factory=dict[Any, str])
+    """Wide data: the column of each element that is not called like the element."""
+    answers: Answers = field(default_factory=Answers)
+    on_violation: Literal["close", "drop"] = "close"
+
+
 def make_counts(
     input_domain: Any,
     input_metric: Any,
     mechanism: AdditiveMechanism,
+    rules: RowRules | None = None,
     *,
-    element: str | None = None,
-    columns: Mapping[Any, str] | None = None,
-    answers: Answers | None = None,
-    on_violation: Literal["close", "drop"] = "close",
     total: bool = False,
 ) -> Any:
     """Any mechanism of ``isotone.counts`` as a measurement on the rows of a table.
@@ -70,9 +80,7 @@ def make_counts(
         raise InputError("No metric says that a public number of records is kept. Release with iso.Counts.")
     mechanism.release(np.zeros(len(mechanism.P), dtype=np.int64))  # refuses here what could never be drawn
     release = _with_total(mechanism) if total else lambda counts, _: mechanism.release(counts)
-    source, said = RecordSource(None, element, dict(columns or {})), answers or Answers()
-    spaces = input_domain, input_metric
-    return counts_measurement(*spaces, mechanism, mechanism.guarantee, release, source, said, on_violation)
+    return counts_measurement(input_domain, input_metric, mechanism, mechanism.guarantee, release, rules)
 
 
 def _with_total(mechanism: Any) -> Callable[[NDArray[np.int64], int], Any]:
@@ -89,16 +97,18 @@ def counts_measurement(
     like: AdditiveMechanism,
     guarantee: Guarantee,
     release: Callable[[NDArray[np.int64], int], Any],
-    source: RecordSource,
-    answers: Answers,
-    on_violation: Literal["close", "drop"],
+    read: RowRules | None,
 ) -> Any:
     """A measurement that counts rows and releases the counts by a mechanism ``like`` this, with this guarantee."""
     require_rows(input_domain)
+    read = read or RowRules()
+    source = RecordSource(
+        None, read.element, dict(read.columns)
+    )  # what happens to the lists later changes nothing
     P, contributions, max_size = like.P, like.contributions, like.max_size
     adjacency = InputMetric.of(input_metric)
     adjacency.check(guarantee, contributions)
-    rules = RecordRules(adjacency.unit, contributions, on_violation, max_size, answers)
+    rules = RecordRules(adjacency.unit, contributions, read.on_violation, max_size, read.answers)
     if source.element is not None and adjacency.unit is None:
         raise InputError(
             "Long data (element=) belongs to units: take a metric with an identifier, dp.symmetric_id_distance(...)."
@@ -261,10 +271,8 @@ def make_table(
         input_metric,
         mechanism.guarantee,
         mechanism.release,
-        contributions=mechanism.unit.contributions,
-        upper=mechanism.upper,
-        category=category,
-        categories=categories,
+        _source(category, categories, mechanism.upper),
+        mechanism.unit.contributions,
     )
 
 
@@ -302,11 +310,15 @@ def make_distribution(
         input_metric,
         trial.guarantee,
         release,
-        contributions=unit.contributions,
-        upper=upper,
-        category=category,
-        categories=categories,
+        _source(category, categories, upper),
+        unit.contributions,
     )
+
+
+def _source(category: str, categories: Sequence[str], upper: int) -> CategorySource:
+    """The rows that count, refused where they cannot be."""
+    require_list(categories, "categories")
+    return CategorySource(None, plain_text(category, "category"), labels(categories), upper)
 
 
 def table_measurement(
@@ -314,22 +326,16 @@ def table_measurement(
     input_metric: Any,
     guarantee: Guarantee,
     release: Callable[[NDArray[np.int64]], Any],
-    *,
+    source: CategorySource,
     contributions: int,
-    upper: int,
-    category: str,
-    categories: Sequence[str],
 ) -> Any:
     """A measurement that counts rows by category and releases the counts by a mechanism with this guarantee."""
     require_rows(input_domain)
     adjacency = InputMetric.of(input_metric)
     adjacency.check(guarantee, contributions)
-    require_list(categories, "categories")
-    names, category = labels(categories), plain_text(category, "category")
-    _ = CategorySource(None, category, names, upper)  # refuses what cannot be
 
     def measure(data: Any) -> Any:
-        here = CategorySource(data, category, names, upper, None, adjacency.unit, contributions)
+        here = replace(source, data=data, unit=adjacency.unit, contributions=contributions)
         return release(count_categories(here, here.open()))
 
     measure_of_loss, privacy_map = measure_and_map(guarantee)
