@@ -68,28 +68,45 @@ def poset(order: Any = WEDGE, **params: Any) -> PrivatePosetRegression:
 LOW: Data = {"X": [0.0] * 60 + [2.0] * 60, "y": [0.0] * 120}
 FALLING: Data = {"X": [0.0] * 60 + [2.0] * 60, "y": [1.0] * 60 + [0.0] * 60}
 
-CURVES: dict[str, tuple[Any, Data]] = {
-    "rising": (curve(), LOW),
-    "falling": (curve(increasing=False), LOW),
-    "either way": (curve(increasing="auto"), LOW),
-    "either way, falling data": (curve(increasing="auto"), FALLING),
-    "threshold": (curve(increasing="auto", method="threshold"), LOW),
-    "baseline": (curve(increasing="auto", method="baseline", value_levels=2), LOW),
-    "convex": (curve(increasing="auto", shape="convex", value_levels=2), LOW),
-    "concave": (curve(increasing=False, shape="concave", value_levels=2), LOW),
-    "known number": (curve(public_n=121), LOW),
+CURVES: dict[str, tuple[dict[str, Any], Data]] = {
+    "rising": ({}, LOW),
+    "falling": ({"increasing": False}, LOW),
+    "either way": ({"increasing": "auto"}, LOW),
+    "either way, falling data": ({"increasing": "auto"}, FALLING),
+    "threshold": ({"increasing": "auto", "method": "threshold"}, LOW),
+    "baseline": ({"increasing": "auto", "method": "baseline", "value_levels": 2}, LOW),
+    "convex": ({"increasing": "auto", "shape": "convex", "value_levels": 2}, LOW),
+    "concave": ({"increasing": False, "shape": "concave", "value_levels": 2}, LOW),
+    "known number": ({"public_n": 121}, LOW),
 }
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_no_fit_of_a_curve_reveals_that_a_record_was_added(name: str) -> None:
-    model, data = CURVES[name]
+    params, data = CURVES[name]
+    model = curve(**params)
     law = law_of_fit(model, data)
     worst = 0.0
     # records outside the bounds and the range are moved to the ends, unreadable ones are dropped
     for x, y in [(0.0, 1.0), (0.4, 7.0), (-9.0, -3.0), (2.0, 1.0), (math.nan, 1.0), (1.0, "?")]:
         worst = max(worst, largest_ratio(law, law_of_fit(model, joined(data, {"X": [x], "y": [y]}))))
     assert 0.9 <= worst <= 1 + ROUNDING
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("name", CURVES)
+def test_no_fit_of_a_curve_reveals_a_unit_of_three_records(name: str, neighbours: str) -> None:
+    """Its records are alike, which costs most. A fourth is left out, and which one says nothing."""
+    params, few = CURVES[name]
+    model = curve(**params, contributions=3, neighbours=neighbours)
+    data: Data = joined({**few, "groups": list(range(120))}, {**few, "groups": list(range(120, 240))})
+    units = [(0.0, 1.0), (2.0, 0.0), (2.0, 1.0), (0.0, 0.0)]
+    laws = [
+        law_of_fit(model, joined(data, {"X": [x] * 4, "y": [y] * 4, "groups": ["me"] * 4})) for x, y in units
+    ]
+    others = laws if neighbours == "replace" else [law_of_fit(model, data)]
+    worst = max(largest_ratio(one, other) for one in laws for other in others if one is not other)
+    assert 0.5 <= worst <= 1 + ROUNDING
 
 
 def test_a_record_that_cannot_be_read_changes_nothing() -> None:
