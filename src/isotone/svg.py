@@ -245,6 +245,10 @@ def limits(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high - low > wide else (low - 0.5, low + max(0.5, wide))
 
 
+_MARGIN = 18.0
+"""What every picture has right of its axis, at least."""
+
+
 def below(across: Axis | LogAxis, y: float, top: float, label: str, grid: bool = True) -> Iterator[str]:
     """The horizontal axis, with ticks, numbers and what they are."""
     marks = across.marks
@@ -252,7 +256,10 @@ def below(across: Axis | LogAxis, y: float, top: float, label: str, grid: bool =
     for mark, shown in zip(marks, labels(marks), strict=True):
         x = across.at(mark)
         yield polyline([(x, y + 5), (x, top if grid else y)], 1, "currentColor", 0.18 if grid else 0.6)
-        yield text(x, y + 20, shown, SMALL, text_anchor="middle")
+        inside = (
+            across.end + _MARGIN - SMALL * text_width(shown) / 2
+        )  # the last label does not leave the picture
+        yield text(min(x, inside), y + 20, shown, SMALL, text_anchor="middle")
     shown = shortened(label, (across.end + 0.0) / SMALL)
     yield text(across.end, y + 42, shown, SMALL, text_anchor="end")
 

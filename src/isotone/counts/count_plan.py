@@ -689,7 +689,12 @@ class CountPlan(Plan[CountRow]):
         confidence_level(confidence)
         which = slice(None) if element is None else self.P.index(element)
         width = _Width(confidence, simultaneous and element is None, which)
-        budget = self._budget_of(self.rows[0], float(error), width)
+        near, budget = self, self._budget_of(self.rows[0], float(error), width)
+        while (
+            budget < 0.9 * near._amount
+        ):  # noise that is rounded away says little of larger noise, nor which mechanism is best there
+            near = near._at(budget)
+            budget = near._budget_of(near.rows[0], float(error), width)
         for _ in range(
             _MOST_STEPS
         ):  # rounding to integers, and another mechanism that is best there, can ask for a little more
@@ -698,10 +703,20 @@ class CountPlan(Plan[CountRow]):
             budget = _round_up(1.004 * budget)
         return budget
 
+    @property
+    def _amount(self) -> float:
+        return float(self.guarantee.rho if self.guarantee.kind == "zcdp" else self.guarantee.epsilon)
+
+    def _at(self, budget: float) -> CountPlan:
+        """The same mechanisms with another budget, best first. Their figures are those of before."""
+        stated = self._with(budget)
+        rows = [replace(row, mechanism=row.build(stated, no_progress)) for row in self.rows]
+        rows.sort(key=lambda row: self.rank(row.mechanism.error()))
+        return replace(self, guarantee=stated, rows=tuple(rows))
+
     def _best_at(self, budget: float) -> AdditiveMechanism:
         """The mechanism that a plan with this budget would release."""
-        built = [row.build(self._with(budget), no_progress) for row in self.rows]
-        return min(built, key=lambda mechanism: self.rank(mechanism.error()))
+        return self._at(budget).rows[0].mechanism
 
     def _budget_of(self, row: CountRow, error: float, width: _Width) -> float:
         """The budget at which one mechanism keeps within ``error``.

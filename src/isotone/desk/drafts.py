@@ -29,6 +29,7 @@ from isotone.desk.folder import (
     require_no_data,
     small_text,
 )
+from isotone.desk.forms import in_words
 from isotone.desk.words import FormError
 from isotone.errors import InputError, IsotoneError, OrderError, SpecError
 from isotone.forms.questionnaire import toml_text
@@ -169,7 +170,7 @@ def _parsed(entries: Mapping[str, Any], folder: Path, name: str, root: Root) -> 
     try:
         found = parse_spec(toml_text(entries), folder, name)
     except SpecError as error:
-        said = [line.strip() for line in str(error).splitlines()[1:]]
+        said = [in_words(line.strip()) for line in str(error).splitlines()[1:]]
         raise FormError("\n".join(said or [str(error)])) from None
     require_inside(found, root)
     return found

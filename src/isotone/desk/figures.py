@@ -22,12 +22,13 @@ from isotone.counts import LaplaceMechanism
 from isotone.counts.count_plan import CountPlan, CountRow
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.desk.words import FormError, number
-from isotone.errors import IsotoneError
+from isotone.errors import BudgetError, IsotoneError
 from isotone.ledger import Charge, Cost, Ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.order.drawing import hasse_figure
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.counts.description import Counts
 from isotone.release.spec import Spec
 from isotone.svg import MARK, Axis, bars, below, element, picture, text, wrapped
 
@@ -63,6 +64,8 @@ class Account:
     cost: Cost | None
     """What one more release takes; None where the ledger cannot pay for it at all."""
     refused: str = ""
+    other: bool = False
+    """Whether it is refused since the ledger is for another unit or kind of guarantee, and not since too little is left."""
 
     @property
     def after(self) -> Cost | None:
@@ -91,12 +94,12 @@ def account(path: Path, dataset: str | None, guarantee: Guarantee) -> Account | 
     if not path.exists():
         return None
     ledger = Ledger(path, dataset=dataset)
-    cost, refused = None, ""
+    cost, refused, other = None, "", False
     try:
         cost = Cost.of(guarantee, ledger.budget.kind)
         ledger.check(guarantee)
     except IsotoneError as error:
-        refused = str(error)
+        refused, other = str(error), not isinstance(error, BudgetError)
     return Account(
         ledger.dataset,
         ledger.total,
@@ -105,6 +108,7 @@ def account(path: Path, dataset: str | None, guarantee: Guarantee) -> Account | 
         tuple(ledger.charges()),
         cost,
         refused,
+        other,
     )
 
 
@@ -264,9 +268,10 @@ def read_guesses(text: str) -> dict[str, int]:
 
 def budget_for(spec: Spec, goal: Goal, error: str) -> str:
     """The least budget at which the mechanism of the spec keeps within ``error``, as text for the spec."""
-    plan = _plan(spec)
+    plan = _made(spec)
     wanted = number(error, "The error")
-    chosen = replace(plan, rows=plan.rows[:1])
+    named = isinstance(spec.description, Counts) and spec.description.method != "auto"
+    chosen = replace(plan, rows=plan.rows[:1]) if named else plan
     ask = chosen.rho_for if plan.guarantee.kind == "zcdp" else chosen.epsilon_for
     if goal.which == "element" and goal.element not in map(str, plan.P.elements):
         raise FormError("Choose one of the names for 'this one'.")
@@ -276,9 +281,14 @@ def budget_for(spec: Spec, goal: Goal, error: str) -> str:
 
 def _plan(spec: Spec) -> CountPlan:
     """The plan, with the mechanism first that would release."""
+    made = _made(spec)
+    return replace(made, rows=(*made.rows, *_plain_noise(made)))
+
+
+def _made(spec: Spec) -> CountPlan:
     made = spec.plan().view
     assert isinstance(made, CountPlan)
-    return replace(made, rows=(*made.rows, *_plain_noise(made)))
+    return made
 
 
 def _plain_noise(plan: CountPlan) -> list[CountRow]:

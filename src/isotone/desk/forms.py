@@ -7,6 +7,7 @@ what does not fit, in the words of the command line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from isotone.reading.sources import uncut
 from isotone.release.description import ColumnName
 from isotone.release.spec import sections
 
-__all__ = ["Entry", "cut_in_words", "form_of", "require_columns"]
+__all__ = ["Entry", "cut_in_words", "form_of", "in_words", "require_columns"]
 
 _WORDS = {True: "yes", False: "no"}
 _LABELS = {
@@ -40,13 +41,21 @@ _LABELS = {
     ("table", "upper"): "The largest count",
     ("distribution", "column"): "Column of the number",
     ("distribution", "bounds"): "Lowest and highest value",
+    ("distribution", "by"): "For each group: a column, with the public list of its values",
     ("survival", "time"): "Column of the time",
     ("survival", "event"): "Column of the event",
+    ("survival", "yes"): "Where that column holds words: those that mean the event",
+    ("survival", "no"): "And those that mean that there was none",
     ("survival", "horizon"): "Where the curve ends",
     ("series", "periods"): "Every period that is planned, one on each line",
     ("series", "secrets"): "The folder for the secrets",
     ("series", "record"): "The column of a stable key of each history",
     ("series", "date"): "For a series of the past: the column of the day",
+    ("survival", "by"): "For each group: a column, with the public list of its values",
+    ("privacy", "epsilon"): "Budget ε",
+    ("privacy", "rho"): "Budget ρ",
+    ("curve", "yes"): "Where y holds words: those that mean the higher of its two values",
+    ("curve", "no"): "And those that mean the lower one",
     ("curve", "x"): "Column of x",
     ("curve", "y"): "Column of y",
     ("curve", "bounds"): "Lowest and highest x",
@@ -62,8 +71,10 @@ _HOW = {
     (
         "order",
         "by",
-    ): "Typed as sex: f, m. A finer level says where it belongs: county: n1 = north, s1 = south.",
-    ("order", "margins"): "Typed as total, as sex, as sex, region, or as all.",
+    ): "Typed as sex: f, m, or for a finer level as county: n1 = north, s1 = south.",
+    ("order", "margins"): "Here typed as total, as sex, as sex, region, or as all.",
+    ("distribution", "by"): "Typed as sex: f, m.",
+    ("survival", "by"): "Typed as arm: old, new.",
     ("curve", "x"): "For a surface two names, with a comma between them.",
     ("distribution", "bounds"): "Typed as 0, 100000.",
     ("curve", "bounds"): "Typed as 18, 90. For a surface a line for each column.",
@@ -202,6 +213,20 @@ def form_of(section: str) -> dict[str, Entry]:
         )
         for name, said in schema["properties"].items()
     }
+
+
+def in_words(problem: str) -> str:
+    """A problem of an entry of a spec, in the words of its field and with how that is typed.
+
+    >>> in_words("curve.y_range: a list stands in square brackets, such as [0, 1] (it is '3')")
+    'Lowest and highest y: this is not complete (it is '3'). Typed as 0, 1.'
+    """
+    found = re.fullmatch(r"(\w+)\.(\w+)[^ ]*: (.+)", problem)
+    entry = form_of(found[1]).get(found[2]) if found is not None and found[1] in sections() else None
+    if found is None or entry is None:
+        return problem
+    reason = re.sub(r"^.* stands? in .*?(?= \(it is |$)", "this is not complete", found[3])
+    return f"{entry.label}: {reason.rstrip('.')}. {entry.how}".rstrip()
 
 
 def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[str]:

@@ -63,7 +63,16 @@ _pages = Environment(
 )
 
 
-_own: dict[str, Any] = {"in_digits": in_digits}
+def moment(written: str) -> str:
+    """A time as people read it.
+
+    >>> moment("2026-11-19T15:41:55+00:00")
+    '2026-11-19 15:41 UTC'
+    """
+    return f"{written[:16].replace('T', ' ')} UTC"
+
+
+_own: dict[str, Any] = {"in_digits": in_digits, "moment": moment}
 _pages.filters.update(_own)
 
 

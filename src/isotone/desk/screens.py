@@ -419,6 +419,9 @@ def budget(request: Request) -> Response:
                 f"There is a ledger already: {', '.join(others)}. If these data are about the same people, type its name. If they are "
                 "about other people, tick that below."
             )
+        found = account(_ledger(spec, desk), spec.privacy.dataset, spec.job.guarantee)
+        if found is not None and found.other:
+            raise FormError(f"{found.refused} Who is protected is named on the screen Data.")
         if others and total:
             writable(request)
             make_ledger(spec)

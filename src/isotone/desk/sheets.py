@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from markupsafe import Markup
 
+from isotone.counts.count_plan import spelling
 from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.curves.problem import FINE
 from isotone.desk.drafts import Draft
@@ -311,7 +312,13 @@ class CountsSheet(Sheet):
         P = _order(found)
         said = Markup("").join(Markup("<li>{}</li>").format(str(problem)) for problem in found.problems)
         problems = Markup('<ul class="problems">{}</ul>').format(said) if said else Markup()
-        return problems + (Markup() if P is None else order_picture(P, draft.labels))
+        if P is None:
+            return problems
+        return (
+            problems
+            + Markup("<p>{}</p>").format(spelling(P)) * bool(spelling(P))
+            + order_picture(P, draft.labels)
+        )
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """The error of every count, in both directions, or of each margin."""
@@ -466,15 +473,21 @@ class CurveSheet(Sheet):
     about: str = "How one number rises or falls with another, such as risk with age; or with two others, such as risk with age and weight."
     previews: ClassVar[bool] = True
     question: ClassVar[str] = "Which curve?"
-    first: ClassVar[tuple[str, ...]] = ("x", "y", "bounds", "y_range", "y_values", "increasing")
+    first: ClassVar[tuple[str, ...]] = ("x", "y", "bounds", "y_range", "y_values", "yes", "increasing")
     needed: ClassVar[tuple[str, ...]] = ("y_range",)
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What methods are expected to lose, for a guessed number of records."""
         typed, records = _records(asked)
         plan = spec.plan(records=records).plain()
-        said = plan["text"].partition("\n")[0]
-        return {"text": said, "methods": plan.get("rows", []), "records": typed}
+        said, methods = plan["text"].partition("\n")[0], plan.get("rows", [])
+        squared = bool(methods) and getattr(spec.description, "loss", "") == "squared"
+        off = (
+            f"The curve is then off by about {methods[0]['excess'] ** 0.5:.2g}: the root of the first excess."
+            if squared
+            else ""
+        )
+        return {"text": said, "methods": methods, "records": typed, "off": off}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line or a plane, with noise."""
@@ -562,11 +575,31 @@ class SeriesSheet(CountsSheet):
         return Sheet.budget(self, spec, asked)
 
 
+class DistributionSheet(Sheet):
+    """How a number is distributed."""
+
+    name: str = "A distribution"
+    about: str = "How a number is spread over people, such as an income or a waiting time: the median, any other quantile, and the share between two values."
+    question: ClassVar[str] = "Which number?"
+    first: ClassVar[tuple[str, ...]] = ("by",)
+
+
+class SurvivalSheet(Sheet):
+    """A survival curve."""
+
+    name: str = "Survival"
+    about: str = "How long it takes until something happens, such as a death or a relapse, when not everybody was followed until it."
+    question: ClassVar[str] = "Which time, and which event?"
+    first: ClassVar[tuple[str, ...]] = ("yes", "no", "by")
+
+
 _OWN: dict[str, type[Sheet]] = {
     Counts.key: CountsSheet,
     Series.key: SeriesSheet,
     Table.key: TableSheet,
     Curve.key: CurveSheet,
+    "distribution": DistributionSheet,
+    "survival": SurvivalSheet,
 }
 
 

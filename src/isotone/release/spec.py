@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
@@ -656,7 +656,7 @@ def _at(text: str, problem: str) -> str:
 
 def _explain(error: ValidationError) -> list[str]:
     lines: dict[str, None] = {}
-    for problem in error.errors():
+    for problem in _telling(error.errors()):
         where = [str(part) for part in problem["loc"] if not _is_alternative(part)]
         key = ".".join(where) or "the spec"
         if problem["type"] == "extra_forbidden":
@@ -670,6 +670,18 @@ def _explain(error: ValidationError) -> list[str]:
             shown = f" (it is {given!r})" if public and not said else ""
             lines[f"  {key}: {_WRITTEN.get(problem['type'], reason)}{shown}{_in_a_file(where)}"] = None
     return list(lines)
+
+
+def _telling(problems: Sequence[Any]) -> Iterator[Any]:
+    """The problems without those of types that were tried as well, where another one tells more of the same entry."""
+    places = [tuple(part for part in problem["loc"] if not _is_alternative(part)) for problem in problems]
+    told = {
+        place[:2] for place, problem in zip(places, problems, strict=True) if problem["type"] not in _WRITTEN
+    }
+    for place, problem in zip(places, problems, strict=True):
+        deeper = any(other != place and other[: len(place)] == place for other in places)
+        if problem["type"] not in _WRITTEN or (place[:2] not in told and not deeper):
+            yield problem
 
 
 _LIST = 'a list stands in square brackets, such as [0, 1] or ["a", "b"]'

@@ -298,3 +298,11 @@ def test_a_plan_names_a_parent_that_may_be_misspelt(parents, pair) -> None:
     for text in (str(plan(order, 1)), str(Counts(order, by={"sex": ["f", "m"]}).plan(epsilon=1))):
         assert (f"Nearly the same name, but two elements: {pair}. " in text) == bool(pair)
         assert ("Nearly" in text) == bool(pair)
+
+
+@pytest.mark.parametrize("stated", [1, 30, 1000])
+def test_the_budget_for_an_error_does_not_depend_on_the_budget_of_the_plan(stated) -> None:
+    """At a large budget all noise is rounded away, and no mechanism is best."""
+    order = Poset.from_mapping({"weekly": "bike", "to_work": "weekly", "helmet": "bike", "daily": "card"})
+    assert plan(order, stated).epsilon_for(error=15) == plan(order, 1).epsilon_for(error=15)
+    assert plan(order, rho=stated).rho_for(error=15) == plan(order, rho=1).rho_for(error=15)

@@ -358,7 +358,7 @@ class Counts(Description):
         ]
         | None
     ) = None
-    """For each column of groups the public list of its values; rows with other values are left out. A finer level stands after its coarser one, and has a table of its values to the coarser ones. One column: one release for each group, for the price of one. Several columns, or margins: tables that add up."""
+    """For each column of groups the public list of its values. Rows with other values are left out. One column gives a release for each group, at the price of one; several columns, or margins, give tables that add up. A finer level stands behind the coarser one, and has a table from each of its values to one of those."""
     margins: (
         Annotated[
             Any,
@@ -367,7 +367,7 @@ class Counts(Description):
         ]
         | None
     ) = None
-    """The tables of a breakdown: "" for the total, a name of by, a list of names, or "*" for all. By default the total, each alone, and all together."""
+    """Which tables a breakdown has: "" for the total, a name of by, a list of names, or "*" for all together. By default the total, each name alone, and all together."""
     importance: (
         Annotated[
             Any,
