@@ -57,7 +57,7 @@ RIVALS = (
         "matrix mechanism, sums of counts",
         "counts",
         "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 8 starts; "
-        "where there are more records, also of sums across parts, from those of the parts. Gaussian noise of any shape is bounded by the certificate",
+        "where there are more records, also of sums across parts, from those of the parts; in long chains the sums that isotone itself takes. Gaussian noise of any shape is bounded by the certificate",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
     Rival(
@@ -70,6 +70,11 @@ RIVALS = (
     Rival("levels alike, least squares", "hierarchies", "as much for each level, least squares on the tree"),
     Rival(
         "best budgets of levels", "hierarchies", "budgets of levels with the least error, which need no data"
+    ),
+    Rival(
+        "best budgets of nodes",
+        "hierarchies",
+        "a budget for each node with the least error, by descent from up to nine starts, which needs no data",
     ),
     Rival(
         "HDMM, p-Identity over the leaves",

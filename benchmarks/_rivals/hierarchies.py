@@ -15,11 +15,11 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from benchmarks._rivals.rows import Row
-from benchmarks._rivals.tree_strategies import hdmm_error
+from benchmarks._rivals.tree_strategies import best_budgets, hdmm_error
 from benchmarks.hierarchies import binary, naics, nation
 from isotone.counts import TreeFieldMechanism, TreeGaussianMechanism
-from isotone.counts.hierarchy import require_hierarchy
-from isotone.counts.mechanism import cared_error
+from isotone.counts.hierarchy import WORST_POWER, gaussian_shares, require_hierarchy, worst_weights
+from isotone.counts.mechanism import care_weights, cared_error
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 from isotone.mechanism import Error, Progress
 from isotone.order import Poset
@@ -41,6 +41,8 @@ class Noise:
 
     guarantee: str
     variance: Callable[[Floats], Floats]
+    precision: Callable[[Floats], tuple[Floats, Floats]]
+    """One over the variance, and its derivative by the share."""
 
 
 def _geometric(share: Floats) -> Floats:
@@ -51,8 +53,8 @@ def _gaussian(share: Floats) -> Floats:
     return 1 / share
 
 
-PURE = Noise("ε = 1", _geometric)
-CONCENTRATED = Noise("ρ = ½", _gaussian)
+PURE = Noise("ε = 1", _geometric, lambda share: (2 * np.sinh(share / 2) ** 2, np.sinh(share)))
+CONCENTRATED = Noise("ρ = ½", _gaussian, lambda share: (share, np.ones_like(share)))
 
 
 def cases(quick: bool) -> dict[str, tuple[Callable[[], Poset], bool]]:
@@ -111,6 +113,8 @@ def _rivals(
     P: Poset, tree: Hierarchy, care: str, noise: Noise
 ) -> Iterator[tuple[str, float, dict[str, Any]]]:
     wanted = cared_error(P, care)
+    cared = np.ones(len(P)) if care == "worst" else care_weights(P, care)
+    weights = np.bincount(tree.node, cared, len(tree)).astype(np.float64)
 
     def error(variance: Floats) -> float:
         return wanted(Error(variance[tree.node]))
@@ -126,8 +130,14 @@ def _rivals(
     yield "leaves only, added up", error(leaves), {}
     alike = np.full(levels - 1, 1 / levels)
     yield "levels alike, least squares (Hay et al. 2010)", error(level_variances(tree, alike, noise)), {}
-    best = _best_levels(tree, lambda shares: error(level_variances(tree, shares, noise)))
-    yield "best budgets of levels, least squares", best, {}
+    levels_alone, budgets = _best_levels(tree, lambda shares: error(level_variances(tree, shares, noise)))
+    yield "best budgets of levels, least squares", levels_alone, {}
+    worst = care == "worst"
+    weights = worst_weights(tree, weights) if worst else weights
+    by_nodes = gaussian_shares(tree, weights, WORST_POWER if worst else 1).shares
+    starts = [_node_shares(tree, budgets), _node_shares(tree, alike), by_nodes, *_some_levels(tree)]
+    nodes = best_budgets(tree, weights, worst, noise.precision, error, starts)
+    yield "best budgets of nodes, least squares", nodes, {}
     norm, unit = (1, 2.0) if noise is PURE else (2, 1.0)
     yield "HDMM, p-Identity over the leaves", hdmm_error(_below(tree), tree.node, wanted, unit, norm), {}
     rule = _opendp_branching(int(tree.leaf.sum()))
@@ -140,16 +150,31 @@ def _rivals(
 
 def level_variances(tree: Hierarchy, shares: Floats, noise: Noise) -> Floats:
     """The variance of each node with a share for each level but the lowest; leaves have all that is left on their way."""
-    above = np.concatenate([[0.0], np.cumsum(shares)])
-    share = np.where(tree.leaf, 1 - above[tree.depth], np.append(shares, 0.0)[tree.depth])
+    share = _node_shares(tree, shares)
     precision = np.zeros(len(tree))
     measured = share > 1e-12
     precision[measured] = 1 / noise.variance(share[measured])
     return TreeLeastSquares.of(tree, precision).variance
 
 
-def _best_levels(tree: Hierarchy, error: Callable[[Floats], float]) -> float:
-    """The least error over budgets of levels, by a simplex search from two starts."""
+def _node_shares(tree: Hierarchy, shares: Floats) -> Floats:
+    above = np.concatenate([[0.0], np.cumsum(shares)])
+    return np.where(tree.leaf, 1 - above[tree.depth], np.append(shares, 0.0)[tree.depth])
+
+
+def _some_levels(tree: Hierarchy) -> Iterator[Floats]:
+    """As much for every second, third or fourth level, counted from the leaves or from the root, and for the leaves."""
+    last = len(tree.levels) - 1
+    for apart in (2, 3, 4):
+        for first in {last % apart, 0}:
+            chosen = [at for at in range(last) if at % apart == first]
+            shares = np.zeros(last)
+            shares[chosen] = 1 / (len(chosen) + 1)
+            yield _node_shares(tree, shares)
+
+
+def _best_levels(tree: Hierarchy, error: Callable[[Floats], float]) -> tuple[float, Floats]:
+    """The least error over budgets of levels, by a simplex search from two starts, and these budgets but that of the leaves."""
     levels = len(tree.levels)
 
     def value(logits: Floats) -> float:
@@ -158,7 +183,10 @@ def _best_levels(tree: Hierarchy, error: Callable[[Floats], float]) -> float:
 
     limits = {"maxiter": 120 * levels, "xatol": 1e-3, "fatol": 1e-5}
     starts = (np.zeros(levels - 1), np.linspace(-3, -1, levels - 1))
-    return min(float(minimize(value, start, method="Nelder-Mead", options=limits).fun) for start in starts)
+    found = [minimize(value, start, method="Nelder-Mead", options=limits) for start in starts]
+    best = min(found, key=lambda one: float(one.fun))
+    weights = np.exp(np.append(best.x, 0.0) - max(0.0, float(best.x.max())))
+    return float(best.fun), weights[:-1] / weights.sum()
 
 
 def bary_variances(tree: Hierarchy, branching: int, noise: Noise) -> Floats:

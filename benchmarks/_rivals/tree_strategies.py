@@ -1,28 +1,111 @@
-"""HDMM on hierarchies: p-Identity over the leaves of a tree (McKenna et al. 2018), whose nodes are the queries.
+"""Strategies for hierarchies: a budget for each node, and HDMM's p-Identity over the leaves (McKenna et al. 2018), whose nodes are the queries.
 
-The search is that of ``matrix_mechanism``, with a sparse workload and a start at the sums below inner nodes. Where the worst node counts,
-queries that are answered worst weigh more, round by round.
+Budgets are shares of what is left below a parent, found by descent with exact derivatives from several starts. The search of HDMM is that of
+``matrix_mechanism``, with a sparse workload and a start at the sums below inner nodes; weights may be negative. Where the worst node counts,
+budgets follow ever higher powers of the variances, and in HDMM queries that are answered worst weigh more, round by round.
 """
 # pyright: reportOptionalSubscript=false, reportReturnType=false
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, diags_array
+from scipy.special import expit
 
 from benchmarks._rivals.matrix_mechanism import Norm
+from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 from isotone.mechanism import Error
 
-__all__ = ["hdmm_error", "sparse_error_and_slope"]
+__all__ = ["best_budgets", "hdmm_error", "sparse_error_and_slope"]
 
 Floats = NDArray[np.float64]
 MOST_ROWS, STEPS, ROUNDS = 160, 80, 4
 """Sums beside the leaves, steps of a search, and rounds of new weights for the worst node."""
 _PART = 0.3
+_POWERS = (12.0, 60.0, 300.0)
+"""The worst node is approached by means of these powers of the variances, one after the other."""
+_FIRST_STEPS, _NODE_STEPS, _CONTINUED = 60, 250, 2
+
+
+def best_budgets(
+    tree: Hierarchy,
+    weights: Floats,
+    worst: bool,
+    precision: Callable[[Floats], tuple[Floats, Floats]],
+    error: Callable[[Floats], float],
+    starts: Sequence[Floats],
+) -> float:
+    """The least error of a budget for each node and least squares, from the shares of several starts: the best of them after a short descent go on.
+
+    ``precision`` tells the precision of a share and its derivative, and ``error`` what the variances of all nodes are worth.
+    """
+    inner, best = ~tree.leaf, np.inf
+
+    def objective(logits: Floats, power: float) -> tuple[float, Floats]:
+        shares, left, kept = _shares_of(tree, logits)
+        seen, slope = precision(shares)
+        fit = TreeLeastSquares.of(tree, seen)
+        each = weights * fit.variance
+        largest = float(each.max())
+        scaled = (each / largest) ** power
+        value = np.log(largest) + np.log(scaled.sum()) / power
+        outer = weights * (each / largest) ** (power - 1) / (largest * scaled.sum())
+        return float(value), _by_logit(tree, fit.derivative(outer) * slope, left, kept)[inner]
+
+    def descend(logits: Floats, power: float, steps: int) -> Floats:
+        nonlocal best
+        limits = {"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-12, "gtol": 1e-9}
+        bounds = [(-25, 25)] * logits.size
+        result = minimize(
+            objective, logits, args=(power,), jac=True, method="L-BFGS-B", bounds=bounds, options=limits
+        )
+        for each in (logits, result.x):
+            best = min(
+                best, error(TreeLeastSquares.of(tree, precision(_shares_of(tree, each)[0])[0]).variance)
+            )
+        return np.asarray(result.x, np.float64)
+
+    powers = _POWERS if worst else (1.0,)
+    begun = [descend(_logits_of(tree, start), powers[0], _FIRST_STEPS) for start in starts]
+    for logits in sorted(begun, key=lambda each: objective(each, powers[0])[0])[:_CONTINUED]:
+        for power in powers:
+            logits = descend(logits, power, _NODE_STEPS)
+    return best
+
+
+def _shares_of(tree: Hierarchy, logits: Floats) -> tuple[Floats, Floats, Floats]:
+    """The share of each node, what is left to it and all below, and the part of that which it keeps. A leaf keeps all."""
+    kept = np.ones(len(tree))
+    kept[~tree.leaf] = expit(logits)
+    left = np.ones(len(tree))
+    for level in tree.levels[1:]:
+        above = tree.parent[level]
+        left[level] = left[above] * (1 - kept[above])
+    return left * kept, left, kept
+
+
+def _logits_of(tree: Hierarchy, shares: Floats) -> Floats:
+    left = np.ones(len(tree))
+    for level in tree.levels[1:]:
+        above = tree.parent[level]
+        left[level] = left[above] - shares[above]
+    kept = np.clip(shares / np.maximum(left, 1e-12), 1e-5, 1 - 1e-5)[~tree.leaf]
+    return np.asarray(np.log(kept / (1 - kept)), np.float64)
+
+
+def _by_logit(tree: Hierarchy, by_share: Floats, left: Floats, kept: Floats) -> Floats:
+    """The derivative by the logit of what each node keeps, given that by its share."""
+    from_below, result = np.zeros(len(tree)), np.zeros(len(tree))
+    for level in reversed(tree.levels):
+        passed = from_below[level]
+        result[level] = (by_share[level] - passed) * left[level] * kept[level] * (1 - kept[level])
+        if level.start:
+            from_below += tree.below(by_share[level] * kept[level] + passed * (1 - kept[level]), level)
+    return result
 
 
 def hdmm_error(
