@@ -236,7 +236,7 @@ def _small(out: Path, quick: bool) -> None:
             for name in SHAPES:
                 table = held_out(name, size)
                 n, mechanism = table.upper + 1, TwoStageMechanism(table.upper, epsilon)
-                ours = mechanism.stages(size).thresholds.channel()
+                ours = mechanism.measurement(size).channel()
                 plain = truncated_geometric(n, epsilon).matrix()
                 square = (np.arange(n) - table.counts[:, None]) ** 2
                 errors = [float(np.sum(each[table.counts] * square)) for each in (ours, plain)]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
+from isotone.tables.thresholds import Thresholds
 from isotone.tables.two_stage import TwoStageMechanism
 
 Matrix = list[list[Fraction]]
@@ -124,15 +125,18 @@ def shapes(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
     return {name: p / p.sum() for name, p in found.items()}
 
 
-def assert_steps_cost_epsilon(mechanism: TwoStageMechanism, size: int, gaps: Iterable[int]) -> None:
+def assert_steps_cost_epsilon(
+    mechanism: TwoStageMechanism, size: int, gaps: Iterable[int], top: int | None = None
+) -> None:
     """What every step pays, in exact fractions, if these gaps between thresholds are filled after a first look.
 
-    A step across a threshold pays for it and for the noise of the count, any other for the noise alone. A person pays for all of its steps
-    and for the private bound.
+    A step across a threshold pays for it and for the noise of the count, any other for the noise alone. Where counts have no bound, the
+    thresholds of the climb pay half, and steps beyond pay for the number of cases there. A person pays for all of its steps.
     """
-    stages = mechanism.stages(size)
-    first = stages.thresholds
-    ends = [-1, *first.places, first.upper]
+    first = mechanism.measurement(size, top)
+    assert isinstance(first, Thresholds)
+    climbed, others = first.places[: first.climbed], first.places[first.climbed :]
+    ends = [-1, *sorted(first.places), first.upper]
     filled = [at for gap in sorted(gaps) if gap < len(ends) - 1 for at in range(ends[gap] + 1, ends[gap + 1])]
     spent = first.with_finer(tuple(filled)) if first.finer_share else first
     assert not set(spent.places) & set(spent.finer)
@@ -140,6 +144,9 @@ def assert_steps_cost_epsilon(mechanism: TwoStageMechanism, size: int, gaps: Ite
     line = spent.line
     for step in range(-1, first.upper + 1):
         noise = line.unit * (line.weights[step] if 0 <= step < first.upper else line.outside)
-        measured = spent.rate * (step in spent.places) + spent.finer_rate * (step in spent.finer)
+        measured = spent.rate * (step in others) + spent.finer_rate * (step in spent.finer)
+        measured += first.step / 2 * (step in climbed)
+        if first.climbed and not 0 <= step < first.upper:
+            measured += first.step / 10
         assert noise > 0
-        assert mechanism.unit.steps * (noise + measured) + stages.bound == mechanism.epsilon
+        assert mechanism.unit.steps * (noise + measured) == mechanism.epsilon

@@ -558,7 +558,7 @@ class UnevenLine:
         return np.array([place[weight] for weight in self.weights], np.int64)
 
     def moved(self, values: Ints, far: Ints, up: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Ints:
-        """Where values from ``0`` to ``len(weights)`` go, given what was drawn.
+        """Where values of at least ``0`` go, given what was drawn. Those beyond the line move on steps of the outside first.
 
         ``far`` is the geometric variable, ``up`` the direction, and ``passed[:, c]`` tells whether the rest of the
         exponential variable reached that of crossing ``c``.
@@ -576,17 +576,23 @@ class UnevenLine:
 
     def _upward(self, values: Ints, far: Ints, need: Ints) -> Ints:
         """The step above ``k`` is crossed if its upper end plus ``need`` is within reach."""
-        reach = self.positions[values] + far
+        on_line = np.minimum(values, len(self.weights))
+        reach = self.positions[on_line] + far
         inside = np.searchsorted(self.positions[1:] + need[self.kinds], reach, side="right")
+        inside[values > on_line] = len(self.weights)
         beyond = (reach - self.positions[-1] - need[0]) // self.outside
-        return inside + np.where(inside == len(self.weights), np.maximum(beyond, 0), 0)
+        return values - on_line + inside + np.where(inside == len(self.weights), np.maximum(beyond, 0), 0)
 
     def _downward(self, values: Ints, far: Ints, need: Ints) -> Ints:
         """The same, from the lower end of each step."""
-        reach = self.positions[values] - far
+        on_line = np.minimum(values, len(self.weights))
+        outside = values - on_line
+        reach = self.positions[on_line] + self.outside * outside - far
         inside = np.searchsorted(self.positions[:-1] - need[self.kinds], reach, side="left")
         beyond = (-reach - need[0]) // self.outside
-        return inside - np.where(inside == 0, np.maximum(beyond, 0), 0)
+        down = inside - np.where(inside == 0, np.maximum(beyond, 0), 0)
+        crossed = np.maximum((far - need[0]) // self.outside, 0)  # steps of the outside, before the line
+        return np.where(crossed < outside, values - crossed, down)
 
 
 @dataclass(frozen=True)
@@ -666,15 +672,15 @@ def _short(unit: Fraction, weight: int, whole: int, bits: int) -> tuple[int, int
 def uneven_geometrics(values: Ints, line: UnevenLine) -> Ints:
     """Each value with geometric noise on the line, exactly, from cryptographic bits.
 
-    The values must lie between 0 and ``len(line.weights)``; the results may be any whole numbers. The number of words
-    drawn is the same for every value.
+    The values must be at least 0, and may lie beyond ``len(line.weights)``; the results may be any whole numbers. The number of
+    words drawn is the same for every value.
 
     >>> line = UnevenLine(Fraction(100), (1, 2, 1), 1)
     >>> uneven_geometrics(np.array([0, 3, 2]), line)
     array([0, 3, 2])
     """
-    if np.any(values < 0) or np.any(values > len(line.weights)):
-        raise InputError("Noise on a line needs values on the line.")
+    if np.any(values < 0):
+        raise InputError("Noise on a line needs values of at least 0.")
     far = geometrics(line.unit, values.size)
     words = random_words(values.size)
     uniform = words >> np.uint64(1)

@@ -69,7 +69,7 @@ def simulate_pair(
 
 
 def _run(mechanism: TableMechanism, first: Counts, second: Counts, draws: Draws) -> PublishedPair:
-    if mechanism.upper > LARGEST_PAIR:
+    if mechanism.upper is None or mechanism.upper > LARGEST_PAIR:
         raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {mechanism.upper}.")
     columns = [top_coded(column, mechanism.upper) for column in (first, second)]
     size = len(columns[0])

@@ -271,7 +271,8 @@ def _candidates(
         found.append((f"{name}, Gaussian", gaussian, share_of(point) if size >= SMALL else Fraction(0)))
     for name, point in POINTS.items():
         mechanism = TwoStageMechanism(upper, epsilon, point, **options)
-        found.append((name, mechanism, mechanism.stages(size).thresholds.share))
+        share = thresholds_for(point, upper, unit.per_step(epsilon), size).share
+        found.append((name, mechanism, share))
     plain = truncated_geometric(upper + 1, epsilon, **options)
     return [*found, ("geometric noise only", plain, Fraction(0))]
 

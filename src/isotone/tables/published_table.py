@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -32,6 +32,11 @@ class Measurement(Protocol):
     @property
     def upper(self) -> int:
         """The largest count."""
+        ...
+
+    @property
+    def largest(self) -> float:
+        """The largest true count that there may be, infinite where counts have no bound."""
         ...
 
     @property
@@ -200,7 +205,7 @@ class Stratum:
     """One public class of categories and what was measured of it.
 
     ``members`` are the positions of its categories. ``noisy_counts`` may be any whole numbers, and
-    ``noisy_cumulative`` has an entry for each place of ``thresholds``. ``probabilities`` is the distribution of true
+    ``noisy_cumulative`` has an entry for each place of ``thresholds``, and one more for the cases beyond them where counts have no bound. ``probabilities`` is the distribution of true
     counts believed in, from ``model``. ``method`` is ``table``, or ``noise`` where there are too few categories to make
     anything of their distribution.
     """
@@ -254,6 +259,13 @@ class PublishedTable:
     def method(self) -> Method:
         """``noise`` if no stratum has enough categories to estimate a distribution, otherwise ``table``."""
         return "table" if any(stratum.method == "table" for stratum in self.strata) else "noise"
+
+    @property
+    def beyond(self) -> int | None:
+        """The noisy number of cases beyond ``upper``, None where counts were top-coded before the noise."""
+        if all(isfinite(stratum.thresholds.largest) for stratum in self.strata):
+            return None
+        return int(self.strata[0].noisy_cumulative[-1])
 
     @property
     def model(self) -> str:

@@ -261,6 +261,7 @@ class Views:
     size: int
     rates: NDArray[np.float64]
     believed: NDArray[np.float64]
+    beyond: float | None = None
 
     @classmethod
     def of(
@@ -269,28 +270,33 @@ class Views:
         noisy_counts: NDArray[np.int64],
         precision: float | NDArray[np.float64],
         rates: Rates,
+        beyond: float | None = None,
     ) -> Views:
         """From the noisy cumulative histogram with its precisions, and the noisy table with the rates of its steps.
 
-        ``noisy_counts`` carry clamped geometric noise of ``rates[f]`` for the step from ``f`` to ``f + 1``. At first
-        :func:`first_guess` is believed.
+        ``noisy_counts`` carry clamped geometric noise of ``rates[f]`` for the step from ``f`` to ``f + 1``. If true counts may be
+        larger than the last one, ``beyond`` is the rate of the steps there, and noisy counts beyond it are one more than it.
+        At first :func:`first_guess` is believed.
         """
         n = len(direct) + 1
-        observed = np.bincount(noisy_counts, minlength=n)
-        believed = first_guess(observed)
+        observed = np.bincount(noisy_counts, minlength=n if beyond is None else n + 1)
+        within = step_rates(n, rates)
+        steps = within if beyond is None else np.append(within, beyond)
+        believed = first_guess(np.append(observed[: n - 1], np.sum(observed[n - 1 :])))
         return cls(
             direct=np.asarray(direct, np.float64),
             precision=step_rates(n, precision),
-            indirect=unbiased_cumulative(observed.astype(np.float64), rates),
-            covariance=cumulative_covariance(believed, rates),
+            indirect=unbiased_cumulative(observed.astype(np.float64), steps)[: n - 1],
+            covariance=_covariance(believed, within, beyond),
             size=len(noisy_counts),
-            rates=step_rates(n, rates),
+            rates=within,
             believed=believed,
+            beyond=beyond,
         )
 
     def given(self, histogram: NDArray[np.float64]) -> Views:
         """The same views, their errors judged by a better idea of the histogram."""
-        covariance = cumulative_covariance(histogram, self.rates)
+        covariance = _covariance(histogram, self.rates, self.beyond)
         return replace(self, covariance=covariance, believed=histogram)
 
     @property
@@ -309,6 +315,17 @@ class Views:
         straight = cumulative - self.direct
         value = 0.5 * float(through @ weighted) + 0.5 * float((self.precision * straight) @ straight)
         return value, weighted + self.precision * straight
+
+
+def _covariance(
+    histogram: NDArray[np.float64], rates: NDArray[np.float64], beyond: float | None
+) -> NDArray[np.float64]:
+    """The covariance of the view through the table, all counts beyond the last one being taken for it."""
+    if beyond is None:
+        return cumulative_covariance(histogram, rates)
+    covariance = cumulative_covariance(np.append(histogram, 0.0), np.append(rates, beyond))[:, :-1]
+    covariance[1, -1] = 0.0
+    return covariance
 
 
 # Two views of one cumulative histogram when both carry Gaussian noise.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import lcm, log2
+from math import inf, lcm, log2
 from typing import Literal, get_args
 
 import numpy as np
@@ -37,15 +37,20 @@ from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.smooth import SILENT, Views, noise_precision
 
 __all__ = [
+    "BEYOND",
+    "CLIMB",
     "DENSE",
     "FEW",
+    "HEIGHTS",
     "LEAST_SIZE",
     "MOST_SIZE",
     "POINTS",
     "SMALL",
+    "Climb",
     "Design",
     "Emphasis",
     "Thresholds",
+    "any_deviation",
     "checked_emphasis",
     "chosen_design",
     "default_emphasis",
@@ -337,6 +342,12 @@ _SHARES: dict[Emphasis, tuple[Fraction, Fraction, Fraction]] = {
 _SCATTER = 4
 """How the scatter of real tables between thresholds compares with the noise of a threshold: see :func:`_apart`."""
 
+CLIMB, BEYOND = Fraction(1, 2), Fraction(1, 10)
+"""Without a bound on counts: the share of a threshold that is measured to find the largest count, and of the number of cases beyond."""
+
+HEIGHTS = (0, *(1 << power for power in range(15)))
+"""The thresholds of a climb. It ends at the last, as estimates take the longer the more counts there are."""
+
 _TRIED, _TRIED_OF_MANY = 300, 20  # true counts at most for which the law of a sum is computed
 
 DENSE = 8
@@ -349,6 +360,9 @@ class Thresholds:
 
     ``places`` are the thresholds that are measured, each with ``share`` of ``step``. ``finer`` are those between them that are measured
     after a look at the first, each with ``finer_share``.
+
+    If ``climbed`` is not 0, counts have no bound. That many of the ``places``, the first, were measured to find ``upper``, with half of
+    ``step`` each; counts beyond ``upper`` keep their noise, and the number of cases beyond it is measured too.
     """
 
     upper: int
@@ -357,6 +371,12 @@ class Thresholds:
     share: Fraction
     finer_share: Fraction = Fraction(0)
     finer: tuple[int, ...] = ()
+    climbed: int = 0
+
+    @property
+    def largest(self) -> float:
+        """See :class:`~isotone.tables.published_table.Measurement`."""
+        return inf if self.climbed else self.upper
 
     @property
     def rate(self) -> Fraction:
@@ -371,22 +391,32 @@ class Thresholds:
     @cached_property
     def line(self) -> UnevenLine:
         """The line on which counts get their noise. Its steps have what the thresholds leave of ε."""
-        full = lcm(self.share.denominator, self.finer_share.denominator)
+        beyond = BEYOND if self.climbed else Fraction(0)
+        full = lcm(*(share.denominator for share in (self.share, self.finer_share, CLIMB, beyond)))
         weights = [full] * self.upper
-        for places, share in ((self.places, self.share), (self.finer, self.finer_share)):
+        climbed, others = self.places[: self.climbed], self.places[self.climbed :]
+        for places, share in ((climbed, CLIMB), (others, self.share), (self.finer, self.finer_share)):
             for place in places:
                 weights[place] = int(full * (1 - share))
-        return UnevenLine(self.step / full, tuple(weights), full)
+        return UnevenLine(self.step / full, tuple(weights), int(full * (1 - beyond)))
 
-    def measure(self, table: Ints, draws: Draws) -> tuple[Thresholds, Ints, Ints]:
+    def measure(
+        self, table: Ints, draws: Draws, climbed: Ints | None = None
+    ) -> tuple[Thresholds, Ints, Ints]:
         """All private measurements, cumulative numbers at the thresholds, and counts. Nothing else reads the table.
 
-        Which thresholds are measured after the first follows from what the first gave, and comes back with the numbers.
+        Which thresholds are measured after the first follows from what the first gave, and comes back with the numbers. ``climbed`` are
+        the noisy numbers that have told ``upper``. Then the last number is that of the cases beyond it.
         """
-        below = np.cumsum(np.bincount(table, minlength=self.upper + 1))
-        first = _noisy(below, self.places, self.rate, draws)
+        below = np.cumsum(np.bincount(np.minimum(table, self.upper), minlength=self.upper + 1))
+        first = _noisy(below, self.places[self.climbed :], self.rate, draws)
+        if climbed is not None:
+            first = np.concatenate([climbed, first])
         made = replace(self, finer=self._between(first, len(table)))
         cumulative = np.concatenate([first, _noisy(below, made.finer, made.finer_rate, draws)])
+        if self.climbed:
+            beyond = np.sum(np.maximum(table - self.upper, 0)) + draws.geometrics(BEYOND * self.step, 1)
+            cumulative = np.concatenate([cumulative, beyond])
         return made, cumulative, draws.uneven(table, made.line)
 
     def _between(self, cumulative: Ints, size: int) -> tuple[int, ...]:
@@ -394,7 +424,8 @@ class Thresholds:
         if not self.finer_share or len(self.places) == self.upper:
             return ()
         enough = float(1 / self.rate), float(1 / self.finer_rate)
-        rough = rough_gaps(self._ends, np.concatenate([[0], cumulative, [size]]), enough, _smooth(self.step))
+        reached = np.concatenate([[0], cumulative[np.argsort(self.places)], [size]])
+        rough = rough_gaps(self._ends, reached, enough, _smooth(self.step))
         return self._within(rough)
 
     def _within(self, gaps: list[int]) -> tuple[int, ...]:
@@ -405,7 +436,7 @@ class Thresholds:
     @cached_property
     def _ends(self) -> list[int]:
         """Where gaps between thresholds end, the first of them before 0."""
-        return [-1, *self.places, self.upper]
+        return [-1, *sorted(self.places), self.upper]
 
     def with_finer(self, finer: tuple[int, ...]) -> Thresholds:
         """The same measurements with these thresholds between the first, which must fill the gaps that they lie in."""
@@ -416,9 +447,11 @@ class Thresholds:
 
     def histogram(self, cumulative: Ints, noisy: Ints) -> tuple[NDArray[np.float64], str]:
         """The histogram that both measurements tell, and the model it comes from. Post-processing."""
-        direct = np.zeros(self.upper, np.int64)
-        direct[[*self.places, *self.finer]] = cumulative
-        return estimate_histogram(Views.of(direct, self.seen(noisy), self.precision(), self.line.rates))
+        direct, places = np.zeros(self.upper, np.int64), [*self.places, *self.finer]
+        direct[places] = cumulative[: len(places)]
+        beyond = float(self.step * (1 - BEYOND)) if self.climbed else None
+        seen = np.clip(noisy, 0, self.upper + (beyond is not None))
+        return estimate_histogram(Views.of(direct, seen, self.precision(), self.line.rates, beyond))
 
     def seen(self, noisy: Ints) -> Ints:
         """What a posterior is computed from, the noisy counts within 0..upper. Geometric noise beyond says nothing more."""
@@ -479,9 +512,49 @@ class Thresholds:
     def precision(self) -> NDArray[np.float64]:
         """One over the variance of each noisy cumulative number, and 0 where none was measured."""
         precision = np.zeros(self.upper)
-        precision[list(self.places)] = noise_precision(float(self.rate))
+        precision[list(self.places[: self.climbed])] = noise_precision(float(CLIMB * self.step))
+        precision[list(self.places[self.climbed :])] = noise_precision(float(self.rate))
         precision[list(self.finer)] = noise_precision(float(self.finer_rate))
         return precision
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The measurements of a table of ``size`` counts without a bound.
+
+    Numbers of categories of at most 0, 1, 2, 4, … are measured one after the other, until one says that nearly all are: the next count is
+    the largest of the distribution. Thresholds below it follow as for one that was stated (docs/theory/tables-whole.md, section 7).
+    """
+
+    step: Fraction
+    emphasis: Fraction | None
+    size: int
+
+    def measure(self, table: Ints, draws: Draws) -> tuple[Thresholds, Ints, Ints]:
+        """See :meth:`Thresholds.measure`."""
+        rate, climbed = CLIMB * self.step, list[int]()
+        slack = min(1 / rate + Fraction(len(table), 50), Fraction(len(table), 10))
+        for place in HEIGHTS:
+            climbed.append(int(np.count_nonzero(table <= place)) + int(draws.geometrics(rate, 1)[0]))
+            if climbed[-1] >= len(table) - slack:
+                break
+        return self.up_to(HEIGHTS[len(climbed) - 1] + 1).measure(table, draws, np.array(climbed, np.int64))
+
+    def up_to(self, upper: int) -> Thresholds:
+        """The measurements whose climb ended below ``upper``, refused if none can."""
+        if upper - 1 not in HEIGHTS:
+            raise InputError(f"No climb ends at {upper}.")
+        emphasis = default_emphasis(self.step, upper, self.size) if self.emphasis is None else self.emphasis
+        made = thresholds_for(emphasis, upper, self.step, self.size)
+        climbed = HEIGHTS[: HEIGHTS.index(upper - 1) + 1]
+        others = tuple(place for place in made.places if place not in climbed)
+        return replace(made, places=climbed + others, climbed=len(climbed))
+
+
+def any_deviation(step: Fraction) -> float:
+    """At least the standard deviation of unbiased noisy counts for every design, where steps keep from a fiftieth to all of ``step``."""
+    ends = (UnevenLine(step / 50, (weight,), weight) for weight in (1, 50))
+    return deviation_bound(*ends)
 
 
 def _noisy(below: Ints, places: tuple[int, ...], rate: Fraction, draws: Draws) -> Ints:

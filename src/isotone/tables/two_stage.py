@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from isotone.errors import InputError
 from isotone.mechanism import Error
 from isotone.noise import Simulated
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
-from isotone.privacy.checks import Number, exact, positive, share, truth, whole_number
+from isotone.privacy.checks import Number, positive, truth, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
 from isotone.tables.distribution import Counts, top_coded
@@ -32,8 +31,10 @@ from isotone.tables.thresholds import (
     MOST_SIZE,
     POINTS,
     SMALL,
+    Climb,
     Emphasis,
     Thresholds,
+    any_deviation,
     checked_emphasis,
     default_emphasis,
     share_of,
@@ -42,71 +43,21 @@ from isotone.tables.thresholds import (
 
 __all__ = [
     "LARGEST",
+    "LARGEST_COUNT",
     "GaussianMeasurement",
     "GaussianTableMechanism",
-    "Stages",
     "StratifiedMechanism",
     "TableMechanism",
     "TwoStageMechanism",
     "assign",
-    "bounds_to_choose_from",
     "change",
-    "choose_upper",
     "cuts_of",
     "measurement_for",
     "noises",
     "population_bands",
     "published_stratum",
     "table_mechanism",
-    "wanted_categories",
 ]
-
-
-# A private bound for top-coding, near a percentile of the counts.
-#
-# It is chosen by the exponential mechanism.
-
-_RATIO = 1.15
-_LEAST = 0.9
-
-
-def bounds_to_choose_from(limit: int) -> NDArray[np.int64]:
-    """Bounds from 1 to ``limit``, each about 15 % above the one before.
-
-    >>> bounds_to_choose_from(12)
-    array([ 1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 12])
-    """
-    bounds = [min(1, limit)]
-    while bounds[-1] < limit:
-        bounds.append(min(max(bounds[-1] + 1, round(_RATIO * bounds[-1])), limit))
-    return np.array(bounds)
-
-
-def wanted_categories(size: int, percentile: Fraction, choices: int, epsilon: Fraction) -> int:
-    """How many categories should be at most the bound.
-
-    The percentile, less ``ln(choices)/epsilon``.
-
-    Every bound above all counts misses the percentile by the same few categories. Aiming a little low makes
-    sure that they do not win by their number; never lower than nine tenths of the percentile, since a bound
-    too high costs little and a bound too low cuts the table.
-    """
-    share = float(percentile) / 100 * size
-    return math.ceil(max(share - math.log(choices) / float(epsilon), _LEAST * share))
-
-
-def choose_upper(
-    table: NDArray[np.int64], limit: int, percentile: Fraction, epsilon: Fraction, draws: Draws
-) -> int:
-    """A bound ``u`` with probability proportional to ``exp(-epsilon·|categories at most u - wanted|)``.
-
-    Guarantee: epsilon-DP for one step, without the usual factor 2: one step changes one cumulative number of
-    categories by one, so it moves one score, by at most one (docs/theory/tables-whole.md, section 7).
-    """
-    choices = bounds_to_choose_from(limit)
-    cumulative = np.cumsum(np.bincount(table, minlength=limit + 1))[choices]
-    wanted = wanted_categories(len(table), percentile, len(choices), epsilon)
-    return int(choices[draws.choice(np.abs(cumulative - wanted), epsilon)])
 
 
 # Noisy counts to published counts, by their ranks in the whole table.
@@ -148,7 +99,7 @@ def assign(noisy: NDArray[np.int64], cuts: NDArray[np.int64], ties: NDArray[np.u
 class StratifiedMechanism(ABC):
     """A mechanism that measures a table, or each stratum of it, and publishes what the measurements tell."""
 
-    upper: int
+    upper: Any  # a whole number, or None where counts have no bound
     guarantee: Guarantee
 
     def release(self, counts: Counts) -> Ints:
@@ -161,7 +112,7 @@ class StratifiedMechanism(ABC):
         Estimates, intervals, distribution and noisy measurements. ``strata`` are the positions of the categories of each
         public class, and each is measured with the whole budget.
         """
-        return self.run(top_coded(counts, self.upper), require_exact(ExactDraws()), strata)
+        return self.run(self._counts(counts), require_exact(ExactDraws()), strata)
 
     def simulate(self, counts: Counts, rng: np.random.Generator) -> Simulated:
         """Simulate the published counts of a seeded run. They are not private and serve experiments only."""
@@ -171,7 +122,11 @@ class StratifiedMechanism(ABC):
         self, counts: Counts, rng: np.random.Generator, strata: Sequence[Ints] | None = None
     ) -> PublishedTable:
         """Simulate a release with all its parts, for experiments only."""
-        return self.run(top_coded(np.asarray(counts), self.upper), SeededDraws(rng), strata)
+        return self.run(self._counts(np.asarray(counts)), SeededDraws(rng), strata)
+
+    def _counts(self, counts: Counts) -> Ints:
+        """The counts as they are measured: none is above the largest, or above what integers of 64 bits can add up."""
+        return top_coded(counts, LARGEST_COUNT if self.upper is None else self.upper)
 
     def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
         """Both measurements of a top-coded table with the given draws, and what is made of them.
@@ -179,45 +134,44 @@ class StratifiedMechanism(ABC):
         Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
         """
         parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
-        upper = self.bound(table, draws)
-        table = np.minimum(table, upper)
+        if self.upper is None and (strata is not None or len(table) < SMALL):
+            raise InputError(
+                f"Strata, and tables of fewer than {SMALL} categories, need upper=, the largest count."
+            )
         values: NDArray[Any] = np.empty(len(table), np.int64)
         found: list[Stratum] = []
         for members in parts:
-            made = self.measurement(len(members), upper)
+            made = self.measurement(len(members))
             values[members], stratum = published_stratum(members, table[members], made, draws)
             found.append(stratum)
         if not isinstance(draws, ExactDraws):
             values = Simulated.wrap(values)
+        upper = found[0].thresholds.upper if self.upper is None else self.upper
         return PublishedTable(values, upper, tuple(found), self.guarantee)
 
-    def bound(self, table: Ints, draws: Draws) -> int:
-        """The largest count that is published, a public number unless a mechanism spends a part of its budget on it."""
-        return self.upper
-
     @abstractmethod
-    def measurement(self, size: int, upper: int | None = None) -> Measurement:
-        """The two measurements of a table, or a stratum, of ``size`` categories."""
+    def measurement(self, size: int, upper: int | None = None) -> Measurement | Climb:
+        """The two measurements of a table, or a stratum, of ``size`` categories. ``upper`` is what a climb found, if there is one."""
 
 
 def published_stratum(
-    members: Ints, table: Ints, measurement: Measurement, draws: Draws
+    members: Ints, table: Ints, measurement: Measurement | Climb, draws: Draws
 ) -> tuple[Ints, Stratum]:
     """The published counts of a stratum, and all that was measured of it.
 
     Only the measurement reads the table; all the rest is post-processing.
     """
-    measurement, cumulative, noisy = measurement.measure(table, draws)
-    upper, size = measurement.upper, len(members)
+    made, cumulative, noisy = measurement.measure(table, draws)
+    upper, size = made.upper, len(members)
     words = draws.words(size)
     if size < SMALL or upper == 0:
         even = np.full(upper + 1, 1 / (upper + 1))
         values = np.clip(noisy, 0, upper)
-        return values, Stratum(members, noisy, cumulative, measurement, even, "none", "noise")
-    histogram, model = measurement.histogram(cumulative, noisy)
-    ranks = np.unique(measurement.seen(noisy), return_inverse=True)[1]
+        return values, Stratum(members, noisy, cumulative, made, even, "none", "noise")
+    histogram, model = made.histogram(cumulative, noisy)
+    ranks = np.unique(made.seen(noisy), return_inverse=True)[1]
     values = assign(ranks.astype(np.int64), cuts_of(histogram, size), words)
-    return values, Stratum(members, noisy, cumulative, measurement, histogram / size, model, "table")
+    return values, Stratum(members, noisy, cumulative, made, histogram / size, model, "table")
 
 
 def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
@@ -236,20 +190,8 @@ def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
 LARGEST = 1_000_000  # time and memory for the estimate grow with the largest count
 
 
-UPPER_SHARE = Fraction(1, 20)
-"""The share of ε for the largest count, where a percentile asks for it."""
-
-
-@dataclass(frozen=True)
-class Stages:
-    """How ε is spent on a table.
-
-    ``bound`` goes to a private bound for top-coding, and the rest to both measurements together: each step of one count
-    costs ``thresholds.step``, all on the noise of the counts, or shared with a threshold that it crosses.
-    """
-
-    bound: Fraction
-    thresholds: Thresholds
+LARGEST_COUNT = 1 << 40
+"""Larger counts are taken for this one where there is no bound: a million of them can still be added up."""
 
 
 @dataclass(frozen=True, init=False)
@@ -271,98 +213,78 @@ class TwoStageMechanism(StratifiedMechanism):
     Parameters
     ----------
     upper
-        The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data.
+        The largest count, public: larger ones are top-coded. It must not be chosen by looking at the data. None: counts have no
+        bound. The largest count of the distribution is then found privately, ``noisy`` goes on beyond it, and the number of
+        cases beyond is measured.
     emphasis
         What ε is spent on, from 0 (the counts alone) to 1 (their distribution alone), or the name of a point: ``counts`` is 0.02,
         ``both`` 0.05 and ``distribution`` 0.5. ``tables.plan`` shows both errors along the scale. None takes ``both`` for an
         epsilon per step below 1 or eight categories or more for each pair of counts, and otherwise ``counts``.
-    percentile
-        If given, the bound for top-coding is itself private: about this percentile of the counts, at most
-        ``upper``, for ``upper_share`` of epsilon.
-
     >>> m = TwoStageMechanism(upper=9, epsilon=1)
     >>> published = m.release([0, 0, 1, 3, 2, 0, 12, 5])
     >>> len(published), bool(published.max() <= 9), m.guarantee
     (8, True, Guarantee(ε = 1, add-remove one record))
     """
 
-    upper: int
+    upper: int | None
     epsilon: Fraction
     emphasis: Fraction | None
-    percentile: Fraction | None
-    upper_share: Fraction
     unit: Unit
     guarantee: Guarantee = field(repr=False)
 
     def __init__(
         self,
-        upper: int,
-        epsilon: Number,
+        upper: int | None = None,
+        epsilon: Number | None = None,
         emphasis: Number | Emphasis | None = None,
         *,
-        percentile: Number | None = None,
-        upper_share: Number = UPPER_SHARE,
         contributions: int = 1,
         neighbours: Neighbours = "add-remove",
     ) -> None:
         unit = Unit(contributions, neighbours)
+        if epsilon is None:  # which must be said, though upper need not
+            raise InputError("epsilon is missing: say how much of the budget this table may spend.")
         values: dict[str, Any] = {
-            "upper": whole_number(upper, "upper", least=0, most=LARGEST),
+            "upper": None if upper is None else whole_number(upper, "upper", least=0, most=LARGEST),
             "epsilon": positive(epsilon, "epsilon"),
             "emphasis": None if emphasis is None else checked_emphasis(emphasis),
-            "percentile": None if percentile is None else _checked_percentile(percentile),
-            "upper_share": share(upper_share, "upper_share"),
             "unit": unit,
-            "guarantee": unit.pure(epsilon),  # all stages together
+            "guarantee": unit.pure(epsilon),  # all measurements together
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        if self.percentile is None and self.upper_share != UPPER_SHARE:
-            raise InputError("upper_share is what a percentile costs: give percentile, or leave it out.")
 
-    def bound(self, table: Ints, draws: Draws) -> int:
-        """The largest count that is published, about the percentile asked for, which is private."""
-        if self.percentile is None:
-            return self.upper
-        rate = self.unit.per_step(self.stages(len(table)).bound)
-        return choose_upper(table, self.upper, self.percentile, rate, draws)
+    def measurement(self, size: int, upper: int | None = None) -> Thresholds | Climb:
+        """The two measurements of a table, or a stratum, of ``size`` categories, by public numbers.
 
-    def stages(self, size: int, upper: int | None = None) -> Stages:
-        """How ε is spent on a table, or a stratum, of ``size`` categories.
+        Where counts have no bound, ``upper`` is the private one that was found.
 
-        It is a function of public numbers, and of the private bound ``upper`` if there is one.
-
-        >>> TwoStageMechanism(upper=9, epsilon=1, emphasis="distribution").stages(1000).thresholds.share
+        >>> TwoStageMechanism(upper=9, epsilon=1, emphasis="distribution").measurement(1000).share
         Fraction(11, 20)
         """
-        bound = self.epsilon * self.upper_share if self.percentile is not None else Fraction(0)
-        step = self.unit.per_step(self.epsilon - bound)
-        top = self.upper if upper is None else upper
-        emphasis = default_emphasis(step, top, size) if self.emphasis is None else self.emphasis
-        return Stages(bound, thresholds_for(emphasis, top, step, size))
-
-    def measurement(self, size: int, upper: int | None = None) -> Thresholds:
-        """The two measurements of a table, or a stratum, of ``size`` categories."""
-        return self.stages(size, upper).thresholds
+        step = self.unit.per_step(self.epsilon)
+        if self.upper is None:
+            climb = Climb(step, self.emphasis, size)
+            return climb if upper is None else climb.up_to(upper)
+        emphasis = default_emphasis(step, self.upper, size) if self.emphasis is None else self.emphasis
+        return thresholds_for(emphasis, self.upper, step, size)
 
     def error(self) -> Error:
         """The largest mean squared error of the unbiased noisy counts.
 
         Estimates are nearer to the truth on average, by how much depends on the table: see ``tables.plan``. It is the
-        largest over all numbers of categories that the rule for thresholds tells apart.
+        largest over all numbers of categories that the rule for thresholds tells apart, and without a bound on counts over all
+        designs: one number for all of them.
         """
+        if self.upper is None:
+            most = any_deviation(self.unit.per_step(self.epsilon))
+            return Error(np.array([most**2]), method="upper bound, of the unbiased noisy counts")
         powers = [round(2 ** (half / 2)) for half in range(LEAST_SIZE, MOST_SIZE + 1)]
         dense = DENSE * (self.upper + 1) ** 2
         sizes = {SMALL, FEW, FEW + 1, *powers, dense, dense - 1}
-        most = max(self.stages(size).thresholds.deviation_bound for size in sizes if size >= SMALL) ** 2
+        made = [self.measurement(size) for size in sizes if size >= SMALL]
+        most = max(each.deviation_bound for each in made if isinstance(each, Thresholds)) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
-
-
-def _checked_percentile(percentile: Number) -> Fraction:
-    value = exact(percentile, "percentile")
-    if not 0 < value <= 100:
-        raise InputError(f"percentile must be above 0 and at most 100, not {percentile!r}.")
-    return value
 
 
 # Public classes of categories by their populations.
@@ -410,6 +332,11 @@ class GaussianMeasurement:
     upper: int
     cumulative: Fraction | None
     counts: Fraction
+
+    @property
+    def largest(self) -> float:
+        """See :class:`~isotone.tables.published_table.Measurement`."""
+        return self.upper
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -605,7 +532,7 @@ TableMechanism = TwoStageMechanism | GaussianTableMechanism
 
 
 def table_mechanism(
-    upper: int,
+    upper: int | None,
     guarantee: Guarantee,
     emphasis: Number | Emphasis | None = None,
     *,
@@ -633,11 +560,13 @@ def table_mechanism(
             contributions=contributions,
             neighbours=guarantee.neighbours,
         )
-        if guarantee.kind == "pure":
+        if guarantee.kind == "pure" or upper is None:
             return pure
         geometric, gaussian = noises(guarantee, contributions, once)
         if geometric <= gaussian:
             return pure
+    if upper is None:
+        raise InputError("Under rho a table needs upper=, the largest count. State one, or give epsilon.")
     return _gaussian(upper, guarantee, emphasis, contributions, once)
 
 

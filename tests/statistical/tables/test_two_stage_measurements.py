@@ -36,7 +36,7 @@ def test_noisy_counts_carry_geometric_noise_that_is_stronger_across_a_threshold(
         contributions=contributions,
         neighbours=neighbours,  # pyright: ignore[reportArgumentType]
     )
-    spent = mechanism.stages(90).thresholds
+    spent = mechanism.measurement(90)
     assert 0 < len(spent.places) < 8
     made, _, noisy = spent.measure(np.full(draws(40_000, 0.25), 3), ExactDraws())
     assert 3 in made.finer  # between two thresholds, with all categories
@@ -65,7 +65,7 @@ def test_noisy_cumulative_numbers_carry_geometric_noise_of_their_share() -> None
 
 
 def test_the_two_measurements_are_independent() -> None:
-    spent = TwoStageMechanism(upper=1, epsilon="0.9", emphasis="0.5").stages(100).thresholds
+    spent = TwoStageMechanism(upper=1, epsilon="0.9", emphasis="0.5").measurement(100)
     pairs = np.array([np.append(*spent.measure(np.array([0]), ExactDraws())[1:]) for _ in range(4000)])
     first, second = np.clip(pairs[:, 0], -1, 3), np.clip(pairs[:, 1], 0, 1)
     together = np.zeros((5, 2))

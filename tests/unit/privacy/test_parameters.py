@@ -97,13 +97,13 @@ def facts(mechanism: Any) -> dict[str, Any]:
     ):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
-    for name in ("rate", "unit", "n", "upper", "emphasis", "upper_share"):
+    for name in ("rate", "unit", "n", "upper", "emphasis"):
         if hasattr(mechanism, name):
             found[name] = getattr(mechanism, name)
     if not isinstance(mechanism, CountMechanism):
         found["recipe"] = json.dumps(recipe_of(mechanism))
     if isinstance(mechanism, TwoStageMechanism):
-        found["stages"] = mechanism.stages(100)
+        found["measurement"] = mechanism.measurement(100)
     return found
 
 

@@ -65,7 +65,7 @@ class Law:
 
 def law_of(mechanism: TwoStageMechanism, table: tuple[int, ...], wanted: tuple[int, ...]) -> Law:
     """From what the code that releases adds noise to."""
-    spent = mechanism.stages(len(table)).thresholds
+    spent = mechanism.measurement(len(table))
     below = np.cumsum(np.bincount(table, minlength=UPPER + 1))[list(spent.places)]
     draws = Recorder(np.array(wanted) - below)
     made, cumulative, _ = spent.measure(np.array(table), draws)
@@ -110,13 +110,13 @@ def mechanism(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if size == "many":
         monkeypatch.setattr(thresholds_module, "FEW", 1)
     made = TwoStageMechanism(UPPER, "2/5", emphasis)
-    assert made.stages(SIZE).thresholds.places == (FEW if size == "few" else MANY)[emphasis]
+    assert made.measurement(SIZE).places == (FEW if size == "few" else MANY)[emphasis]
     return made
 
 
 def firsts(mechanism: TwoStageMechanism) -> tuple[tuple[int, ...], ...]:
     """What the first noisy numbers may be."""
-    return {5: FIRST, 7: EVERYWHERE}[len(mechanism.stages(SIZE).thresholds.places)]
+    return {5: FIRST, 7: EVERYWHERE}[len(mechanism.measurement(SIZE).places)]
 
 
 def losses(mechanism: TwoStageMechanism, pairs: Any) -> list[float]:
@@ -148,7 +148,7 @@ def test_one_step_costs_epsilon_and_no_less(mechanism: TwoStageMechanism) -> Non
 def test_more_thresholds_are_measured_where_the_first_numbers_say_so(mechanism: TwoStageMechanism) -> None:
     chosen = {law_of(mechanism, (3, 5), wanted).finer for wanted in firsts(mechanism)}
     # a share of 0.03 has noise beyond 300 categories: nothing is worth it
-    worth = mechanism.stages(SIZE).thresholds.finer_share > Fraction(5, 100)
+    worth = mechanism.measurement(SIZE).finer_share > Fraction(5, 100)
     assert chosen == ({(), (3,), (5,), (3, 5)} if worth else {()})
 
 
@@ -158,7 +158,7 @@ def test_a_count_that_does_not_pay_for_a_later_threshold_would_be_seen(
     plain = thresholds_module.Thresholds.line.func  # type: ignore[attr-defined]
     without = property(lambda self: plain(dataclasses.replace(self, finer=())))
     monkeypatch.setattr(thresholds_module.Thresholds, "line", without)
-    worth = mechanism.stages(SIZE).thresholds.finer_share > Fraction(5, 100)
+    worth = mechanism.measurement(SIZE).finer_share > Fraction(5, 100)
     assert (worst_loss(mechanism, steps()) > 0.4 + 1e-3) == worth
 
 

@@ -9,6 +9,7 @@ import pytest
 from isotone import noise
 from isotone.privacy.draws import ExactDraws
 from isotone.tables import TwoStageMechanism, fixed_point, staircase, truncated_geometric, unfixed_optimum
+from isotone.tables.thresholds import Thresholds
 
 EPSILON = Fraction(3, 5)
 UNITS = [
@@ -67,35 +68,41 @@ def test_staircase_noise(unit, steps, rates):
 
 
 @pytest.mark.parametrize(("unit", "steps"), UNITS)
-@pytest.mark.parametrize("percentile", [None, 90])
 @pytest.mark.parametrize("size", [5, 60])
-def test_the_stages_of_a_table(unit, steps, percentile, size, rates, monkeypatch):
+def test_the_noise_of_a_table(unit, steps, size, rates, monkeypatch):
     lines: list[Any] = []
     monkeypatch.setattr(noise, "uneven_geometrics", lambda values, line: lines.append(line) or values)
-    mechanism = TwoStageMechanism(6, EPSILON, percentile=percentile, **unit)
+    mechanism = TwoStageMechanism(6, EPSILON, **unit)
     mechanism.release(np.arange(size) % 4)
-    stages = mechanism.stages(size)
-    chosen = [] if percentile is None else [("choice", stages.bound / steps)]
-    if percentile is not None:  # the private bound is 1, the first to choose from
-        stages = mechanism.stages(size, 1)
-    first = [("two_sided_geometrics", stages.thresholds.rate)] if size == 60 else []
-    assert rates == chosen + first
+    made = mechanism.measurement(size)
+    assert isinstance(made, Thresholds)
+    assert rates == ([("two_sided_geometrics", made.rate)] if size == 60 else [])
     (line,) = lines
-    assert line == stages.thresholds.line
-    assert steps * (line.unit * line.outside) + stages.bound == EPSILON
+    assert line == made.line
+    assert steps * (line.unit * line.outside) == EPSILON
     for step, weight in enumerate(line.weights):
-        measured = stages.thresholds.rate if step in stages.thresholds.places else 0
-        assert steps * (line.unit * weight + measured) + stages.bound == EPSILON
+        measured = made.rate if step in made.places else 0
+        assert steps * (line.unit * weight + measured) == EPSILON
 
 
-def test_a_count_above_the_private_bound_is_cut_before_its_noise(monkeypatch):
-    """With noise of -1 everywhere: 9 is cut to the bound of 1 and becomes 0; cut after the noise it would be 1."""
-    monkeypatch.setattr(noise, "choose_exponential", lambda scores, rate: 0)
-    monkeypatch.setattr(noise, "uneven_geometrics", lambda values, line: values - 1)
-    full = TwoStageMechanism(20, EPSILON, percentile=90).release_in_full([9, 9, 0])
-    assert full.upper == 1
-    assert full.noisy_counts.tolist() == [0, 0, -1]
-    assert full.values.tolist() == [0, 0, 0]
+@pytest.mark.parametrize(("unit", "steps"), UNITS)
+def test_the_noise_of_a_table_without_a_bound(unit, steps, rates, monkeypatch):
+    lines: list[Any] = []
+    monkeypatch.setattr(
+        noise, "uneven_geometrics", lambda values, line: lines.append((values, line)) or values
+    )
+    mechanism = TwoStageMechanism(None, EPSILON, **unit)
+    table = np.append(np.arange(99) % 4, 50)
+    full = mechanism.release_in_full(table)
+    step = EPSILON / steps
+    made = mechanism.measurement(100, full.upper)
+    assert isinstance(made, Thresholds)
+    climb = [("two_sided_geometrics", step / 2)] * made.climbed
+    others = [("two_sided_geometrics", made.rate)] * (len(made.places) > made.climbed)
+    assert rates == [*climb, *others, ("two_sided_geometrics", step / 10)]
+    ((values, line),) = lines
+    assert values.tolist() == table.tolist()  # counts beyond the private bound are not cut
+    assert line.unit * line.outside == step * Fraction(9, 10)
 
 
 @pytest.mark.parametrize(("unit", "steps"), UNITS)

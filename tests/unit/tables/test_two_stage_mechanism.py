@@ -44,7 +44,7 @@ class Tape(SeededDraws):
         self.asked: list[NDArray[np.int64]] = []
 
     def geometrics(self, rate: Fraction, size: int) -> NDArray[np.int64]:
-        spent = TwoStageMechanism(16, "1/4", "0.2").stages(len(self.table)).thresholds
+        spent = TwoStageMechanism(16, "1/4", "0.2").measurement(len(self.table))
         places = spent.places
         if self.asked:  # for those that the first numbers led to
             places = spent._between(self.asked[0], len(self.table))  # pyright: ignore[reportPrivateUsage]
@@ -89,7 +89,7 @@ def test_with_the_outputs_fixed_no_column_depends_on_a_true_count(size: int, rou
 @given(
     epsilon=st.fractions(Fraction(1, 1000), 20, max_denominator=1000),
     emphasis=st.one_of(st.none(), st.sampled_from(SCALE), st.fractions(0, 1, max_denominator=100)),
-    percentile=st.one_of(st.none(), st.integers(1, 100)),
+    bound=st.booleans(),
     size=st.integers(0, 10**7),
     upper=st.integers(0, 60),
     steps=st.integers(1, 5),
@@ -98,7 +98,7 @@ def test_with_the_outputs_fixed_no_column_depends_on_a_true_count(size: int, rou
 def test_every_step_costs_exactly_epsilon(
     epsilon: Fraction,
     emphasis: Fraction | None,
-    percentile: int | None,
+    bound: bool,
     size: int,
     upper: int,
     steps: int,
@@ -108,9 +108,9 @@ def test_every_step_costs_exactly_epsilon(
 
     Whichever gaps are filled after a look at the first numbers. ``make audit`` does the same for 10,000 settings.
     """
-    mechanism = TwoStageMechanism(upper, epsilon, emphasis, percentile=percentile, contributions=steps)
-    assert_steps_cost_epsilon(mechanism, size, gaps)
-    assert (mechanism.stages(size).bound > 0) == (percentile is not None)
+    mechanism = TwoStageMechanism(upper if bound else None, epsilon, emphasis, contributions=steps)
+    top = None if bound else thresholds.HEIGHTS[upper % 8] + 1
+    assert_steps_cost_epsilon(mechanism, max(size, SMALL), gaps, top)
 
 
 def test_a_threshold_that_is_not_paid_for_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,18 +176,18 @@ def test_the_default_is_a_function_of_epsilon_per_step() -> None:
     assert [default_emphasis(Fraction(99, 100), 9, size) for size in (50, 10**6)] == [both] * 2
     assert [default_emphasis(Fraction(1), 9, size) for size in (50, 799)] == [counts] * 2
     assert [default_emphasis(Fraction(1), 9, size) for size in (800, 10**6)] == [both] * 2
-    dense = TwoStageMechanism(9, 1).stages(3000)
-    assert dense == TwoStageMechanism(9, 1, "both").stages(3000)
-    assert dense.thresholds.places
-    twice = TwoStageMechanism(9, 1, contributions=2).stages(500).thresholds
-    assert twice == TwoStageMechanism(9, 1, "both", contributions=2).stages(500).thresholds
+    dense = TwoStageMechanism(9, 1).measurement(3000)
+    assert dense == TwoStageMechanism(9, 1, "both").measurement(3000)
+    assert dense.places
+    twice = TwoStageMechanism(9, 1, contributions=2).measurement(500)
+    assert twice == TwoStageMechanism(9, 1, "both", contributions=2).measurement(500)
     assert twice.step == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("emphasis", SCALE)
 def test_small_tables_are_plain_noise_at_all_of_epsilon(emphasis: Fraction) -> None:
     mechanism = TwoStageMechanism(30, "0.2", emphasis)
-    stages = mechanism.stages(SMALL - 1).thresholds
+    stages = mechanism.measurement(SMALL - 1)
     assert (stages.places, stages.share) == ((), 0)
     full = mechanism.release_in_full(TABLE[: SMALL - 1])
     assert full.method == "noise"
@@ -238,12 +238,14 @@ def test_with_next_to_no_privacy_the_table_comes_out_as_it_went_in(epsilon: int)
     np.testing.assert_allclose(full.noisy, np.minimum(TABLE, 12), atol=1e-9)
 
 
-def test_a_private_bound_top_codes_what_is_published() -> None:
-    m = TwoStageMechanism(1000, 40, percentile=95, upper_share="0.5")
-    full = m.release_in_full(np.random.default_rng(1).poisson(20, 3000))
-    assert 24 <= full.upper <= 32
+def test_without_a_bound_the_distribution_ends_at_a_private_count_and_noisy_counts_do_not() -> None:
+    table = np.append(np.random.default_rng(1).poisson(20, 2999), 10**9)
+    full = TwoStageMechanism(None, 40).release_in_full(table)
+    assert full.upper == 33
+    assert full.beyond == int(np.maximum(table - 33, 0).sum())
     assert full.values.max() <= full.upper
     assert len(full.probabilities) == full.upper + 1
+    np.testing.assert_allclose(full.noisy, table, atol=1e-6)
     assert full.guarantee.epsilon == 40
 
 
@@ -296,7 +298,7 @@ def test_the_error_without_data_is_at_least_that_of_the_noisy_counts(epsilon: st
     assert "unbiased noisy counts" in error.method
     each: list[float] = []
     for size in (10, 50, 99, 100, 140, 300, 700, 3000, 13_447, 13_448, 10**5, 10**9):
-        first = mechanism.stages(size).thresholds
+        first = mechanism.measurement(size)
         each.append(first.deviation)
         ends = [-1, *first.places, 40]
         for _ in range(20 if first.finer_share else 0):
@@ -340,9 +342,6 @@ def test_thresholds_that_were_measured_last_fill_gaps() -> None:
         ({"emphasis": 1.5}, "emphasis"),
         ({"emphasis": "-1/2"}, "emphasis"),
         ({"emphasis": True}, "emphasis"),
-        ({"percentile": 0}, "percentile"),
-        ({"percentile": 101}, "percentile"),
-        ({"percentile": 99, "upper_share": 1}, "upper_share"),
         ({"contributions": 0}, "contributions"),
         ({"neighbours": "swap"}, "neighbours"),
     ],

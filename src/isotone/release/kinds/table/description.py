@@ -37,7 +37,12 @@ from isotone.tables.pairs import LARGEST_PAIR, release_pair
 from isotone.tables.plan import Shape
 from isotone.tables.published_table import PublishedTable
 from isotone.tables.thresholds import POINTS, SMALL, Emphasis, default_emphasis
-from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, table_mechanism
+from isotone.tables.two_stage import (
+    LARGEST_COUNT,
+    GaussianTableMechanism,
+    TableMechanism,
+    table_mechanism,
+)
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
@@ -51,6 +56,8 @@ BETWEEN = " | "
 """Between the name of a category and that of its column, in the names of rows."""
 PER = 100_000
 """Rates are cases for so many people."""
+GUESSED_UPPER = 100
+"""The largest count in a plan of a table without a bound."""
 
 
 class StratumEntry(TypedDict):
@@ -78,6 +85,8 @@ class TableManifest(Manifest):
         "distribution": "The private share of categories with each count from 0 to upper.",
         "finer": "Where there are no strata: the thresholds that were measured after a look at the first noisy numbers.",
         "strata": "The public classes of categories, each with its own private distribution and its own finer thresholds.",
+        "top": "Where upper was not stated: the largest count of the distribution, which was found privately.",
+        "beyond": "Where upper was not stated: the noisy number of cases beyond it, the sum of what counts have more.",
         "joint": "For pairs of counts: the private share of categories with each pair, by the first count and the second.",
     }
 
@@ -86,6 +95,8 @@ class TableManifest(Manifest):
     finer: list[int] | None = None
     strata: list[StratumEntry] | None = None
     joint: list[list[float]] | None = None
+    top: int | None = None
+    beyond: int | None = None
 
 
 class TableEntries(Section):
@@ -141,8 +152,8 @@ class Table(Description):
     categories: Annotated[Sequence[Any], BeforeValidator(lambda given: public_names(given, "categories"))]
     """The public list of the categories: others are ignored, absent ones count 0. It must not come from the data."""
     _: KW_ONLY
-    upper: Size
-    """The largest count. Counts above it are clipped to it. Not chosen by the data."""
+    upper: Size | None = None
+    """The largest count. Counts above it are clipped to it. Not chosen by the data. Without one the distribution ends at a count that is found privately, and noisy counts go on beyond it: for one table of 50 categories or more, with pure ε."""
     count: ColumnName | None = None
     """For rows that are already counts: the column of the count. Without it a row counts as one."""
     counts: (
@@ -167,6 +178,11 @@ class Table(Description):
             raise InputError("kind= goes with counts=, the two values of that column.")
         if not self.categories:
             raise InputError("categories is empty: give the public list of categories.")
+        if self.upper is None and (self.strata is not None or len(self.categories) < SMALL):
+            raise InputError(
+                f"Classes (strata=), and tables of fewer than {SMALL} categories, need upper, the largest count. State one that is "
+                "high enough, by what is public."
+            )
         if self.counts is not None:
             self._require_pair(self.counts)
         check_contributions(self.privacy_unit.most, "" if self.aggregated else self.privacy_unit.column)
@@ -182,7 +198,7 @@ class Table(Description):
                 "contributions must be declared for two columns of counts: how often one unit may count in both together. Nothing in "
                 "such rows could tell or bound it."
             )
-        if self.upper > LARGEST_PAIR:
+        if self.upper is None or self.upper > LARGEST_PAIR:
             raise InputError(f"upper must be at most {LARGEST_PAIR} for pairs of counts, not {self.upper}.")
         if names[0] != names[1] and len(set(self.labels)) < 2 * len(self.categories):
             raise InputError(
@@ -242,7 +258,7 @@ class Table(Description):
 
     def source(self, data: Any, mechanism: TableMechanism) -> CategorySource | PairSource:
         """The column of the categories, and that of counts where there is one."""
-        unit, top = self.privacy_unit, mechanism.upper
+        unit, top = self.privacy_unit, LARGEST_COUNT if mechanism.upper is None else mechanism.upper
         if self.counts is None:
             return CategorySource(data, self.category, self.names, top, self.count, unit.column, unit.most)
         both = self.counts[0], self.counts[1]
@@ -317,6 +333,8 @@ class Table(Description):
             finer=list(table.strata[0].thresholds.finer) if classes is None else None,
             strata=strata,
             joint=None if self.counts is None else drawn.joint.tolist(),
+            top=None if table.beyond is None else table.upper,
+            beyond=table.beyond,
             **common,
         )
 
@@ -328,7 +346,7 @@ class Table(Description):
         mechanism = self.mechanism(guarantee)
         return plan(
             "skewed" if guess is None else guess,
-            upper=self.upper,
+            upper=GUESSED_UPPER if self.upper is None else self.upper,
             size=len(self.categories),
             **budget_of(guarantee),
             once=not self.aggregated,
@@ -345,7 +363,8 @@ class Table(Description):
             return f"{'counts' if emphasis is None else names.get(emphasis, f'emphasis {float(emphasis):g}')}, Gaussian"
         if emphasis is None:
             step = mechanism.unit.per_step(mechanism.epsilon)
-            emphasis = default_emphasis(step, mechanism.upper, len(self.categories))
+            top = GUESSED_UPPER if mechanism.upper is None else mechanism.upper
+            emphasis = default_emphasis(step, top, len(self.categories))
         return names.get(emphasis, f"emphasis {float(emphasis):g}")
 
     def attacked(
@@ -361,7 +380,11 @@ class Table(Description):
         lines = unlisted(source, self.category, self.categories, "a category")
         columns = [self.count] if self.count else self.counts if self.counts and not self.kind else []
         return lines + [
-            line for column in columns for line in numbers(source, column, 0, self.upper, whole=True)
+            line
+            for column in columns
+            for line in numbers(
+                source, column, 0, LARGEST_COUNT if self.upper is None else self.upper, whole=True
+            )
         ]
 
     @classmethod
@@ -485,16 +508,18 @@ def attack(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditR
     from isotone.audit.exact import AuditReport
 
     units, replaced = mechanism.unit.changes, mechanism.guarantee.adjacency.exchanges
-    low = min(2, max(mechanism.upper - units, 0))
-    other = min(3, mechanism.upper)
+    top = GUESSED_UPPER if mechanism.upper is None else mechanism.upper
+    low = min(2, max(top - units, 0))
+    other = min(3, top)
     rest = np.full(max(SMALL - 2, 1), other)  # enough categories for thresholds to be measured
-    first = np.append([min(low + units, mechanism.upper), 0], rest)
+    first = np.append([min(low + units, top), 0], rest)
     second = np.append([low, units if replaced else 0], rest)
-    place = {at: k for k, at in enumerate(mechanism.measurement(len(first)).places)}.get(low)
 
     def release(table: Any) -> Any:
         made = mechanism.release_in_full(table)
-        crossed = 0 if place is None else made.noisy_cumulative[place]
+        (stratum,) = made.strata  # of a climb the thresholds are known when it has ended
+        places = stratum.thresholds.places
+        crossed = made.noisy_cumulative[places.index(low)] if low in places else 0
         return made.values[0], made.noisy_counts[0], crossed
 
     result = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,7 +41,7 @@ from isotone.release.manifest import (
 from isotone.tables.estimate import is_shortest, shortest
 from isotone.tables.pairs import is_matched, pair_means
 from isotone.tables.published_table import Measurement, from_noise, reach
-from isotone.tables.thresholds import SMALL
+from isotone.tables.thresholds import BEYOND, HEIGHTS, SMALL, Climb, Thresholds
 from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ class TableReader(Reader):
             None: manifest.get("finer")
         }
         return {
-            name: measured_again(mechanism, size, manifest["description"]["upper"], finer[name])
-            for name, size in sizes.items()
+            name: measured_again(mechanism, size, _top(manifest), finer[name]) for name, size in sizes.items()
         }
 
     def _level(self, confidence: float | None) -> float:
@@ -99,11 +99,35 @@ class TableReader(Reader):
         )
 
 
+def _top(manifest: Mapping[str, Any]) -> int:
+    """The largest count of the distribution, stated or found privately."""
+    stated = manifest["description"]["upper"]
+    return int(manifest["top"] if stated is None else stated)
+
+
+def _ends_fit(manifest: Mapping[str, Any]) -> bool:
+    """Whether there is a private end of the distribution exactly where none is stated, one at which a climb can end."""
+    top, beyond = manifest.get("top"), manifest.get("beyond")
+    if manifest["description"]["upper"] is not None:
+        return top is None and beyond is None
+    return type(top) is int and top - 1 in HEIGHTS and type(beyond) is int
+
+
+def _beyond_reach(manifest: Mapping[str, Any]) -> int:
+    """How far the noisy number of cases beyond the end is from the true one, at most, with a probability of 95 %."""
+    mechanism = rebuild_table_mechanism(manifest["mechanism"])
+    assert isinstance(mechanism, TwoStageMechanism)
+    rate = BEYOND * mechanism.unit.per_step(mechanism.epsilon)
+    return int(reach([(Thresholds(0, rate, (), Fraction(0)), 1)], 0.95))
+
+
 def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list[int] | None) -> Measurement:
     """How a stratum of this size was measured, with the thresholds that its entry says were measured last."""
     if not all(type(place) is int for place in finer or ()):
         raise InputError("The thresholds that were measured last are no whole numbers.")
-    return mechanism.measurement(size, upper).with_finer(tuple(finer or ()))
+    made = mechanism.measurement(size, upper)
+    assert not isinstance(made, Climb)  # which is what a measurement is before its end is known
+    return made.with_finer(tuple(finer or ()))
 
 
 def sum_of(
@@ -146,8 +170,8 @@ def _sum(
     strata = columns.get("stratum")
     numbers = Counter(None if strata is None else strata[at] for at in where.tolist())
     away = reach([(measured[name], number) for name, number in sorted(numbers.items(), key=str)], confidence)
-    most = sum(measured[name].upper * number for name, number in numbers.items())
-    low, high = max(value - away, 0.0), min(value + away, float(most))
+    most = sum(measured[name].largest * number for name, number in numbers.items())
+    low, high = max(value - away, 0.0), min(value + away, most)
     return Estimate(value, min(low, high), max(low, high), confidence)
 
 
@@ -200,10 +224,17 @@ class TablePage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Categories outside the list, and the top code."""
-        top = release.manifest["description"]["upper"]
+        manifest, top = release.manifest, _top(release.manifest)
+        cut = f"Counts above {top} are published as {top} at most."
+        if manifest.get("beyond") is not None:
+            cut = (
+                f"Counts have no bound. Value, estimate and interval end at {top}, which was found privately; noisy goes on. About "
+                f"{max(manifest['beyond'], 0):,} cases are beyond it, within {_beyond_reach(manifest):,} with a probability of 95 %: "
+                "divided by the number of categories, that is how far the distribution is from the one without an end."
+            )
         return [
             "Categories that are not in the published list are ignored; listed ones without a row count 0.",
-            f"Counts above {top} are published as {top} at most.",
+            cut,
         ]
 
     def draw(self, release: Release, ax: Axes) -> None:
@@ -247,7 +278,7 @@ def _category_names(release: Release) -> list[str]:
 def _shares(release: Release) -> tuple[_Floats, _Floats, _Floats]:
     """Edges of bars, with the shares of the released table and of the private distribution between them."""
     value = np.array(release.columns["value"])
-    upper = int(release.manifest["description"]["upper"])
+    upper = _top(release.manifest)
     released = np.bincount(value, minlength=upper + 1)[: upper + 1] / max(len(value), 1)
     width = -(-(upper + 1) // _BARS)  # neighbouring counts share a bar if there are many
     starts = np.arange(0, upper + 1, width)
@@ -263,7 +294,7 @@ def _is_heavy(release: Release) -> bool:
 
 def _steps(release: Release) -> tuple[list[int], list[float], list[float]]:
     """Counts that can be told apart on a logarithmic axis, and both cumulative shares at them."""
-    upper = int(release.manifest["description"]["upper"])
+    upper = _top(release.manifest)
     counts = np.unique(np.round(np.expm1(np.linspace(0.0, np.log1p(upper), 400))).astype(np.int64))
     value = np.sort(np.array(release.columns["value"]))
     released = np.searchsorted(value, counts, side="right") / max(len(value), 1)
@@ -329,7 +360,7 @@ class TableKind(Kind):
 
     def looked_at(self, release: Release) -> str:
         """What was compared. Posteriors over very many counts are left out."""
-        if release.manifest["description"]["upper"] > LARGEST_TABLE:
+        if _top(release.manifest) > LARGEST_TABLE:
             return (
                 "categories, largest count and distribution are possible, values have the distribution, and the error is that of the noise; "
                 f"estimates and intervals were not computed again, as counts go beyond {LARGEST_TABLE:,}"
@@ -383,13 +414,14 @@ def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: Table
     wanted = {*_COLUMNS, *(["stratum"] if strata is not None else [])}
     if set(columns) not in (wanted, wanted | {"population", "rate"}):
         return ["the columns are not those of a table"]
-    upper, size = description["upper"], len(columns["value"])
+    size = len(columns["value"])
     faults: list[str] = []
     if len(set(columns["category"])) < size:
         faults.append("a category stands twice")
-    if upper != mechanism.upper:
+    if description["upper"] != mechanism.upper or not _ends_fit(manifest):
         faults.append("the largest count is not the mechanism's")
         return faults
+    upper = _top(manifest)
     counts = [columns[name] for name in ("value", "low", "high") if size]
     if not all({*map(type, x)} == {int} and min(x) >= 0 and max(x) <= upper for x in counts):
         return [*faults, "a value or an end of an interval is no count from 0 to the largest"]
