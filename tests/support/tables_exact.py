@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from isotone.tables.thresholds import Thresholds
 from isotone.tables.two_stage import TwoStageMechanism
 
 Matrix = list[list[Fraction]]
@@ -134,7 +133,6 @@ def assert_steps_cost_epsilon(
     thresholds of the climb pay half, and steps beyond pay for the number of cases there. A person pays for all of its steps.
     """
     first = mechanism.measurement(size, top)
-    assert isinstance(first, Thresholds)
     climbed, others = first.places[: first.climbed], first.places[first.climbed :]
     ends = [-1, *sorted(first.places), first.upper]
     filled = [at for gap in sorted(gaps) if gap < len(ends) - 1 for at in range(ends[gap] + 1, ends[gap + 1])]

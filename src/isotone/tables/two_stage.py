@@ -141,7 +141,7 @@ class StratifiedMechanism(ABC):
         values: NDArray[Any] = np.empty(len(table), np.int64)
         found: list[Stratum] = []
         for members in parts:
-            made = self.measurement(len(members))
+            made = self.begun(len(members))
             values[members], stratum = published_stratum(members, table[members], made, draws)
             found.append(stratum)
         if not isinstance(draws, ExactDraws):
@@ -149,9 +149,13 @@ class StratifiedMechanism(ABC):
         upper = found[0].thresholds.upper if self.upper is None else self.upper
         return PublishedTable(values, upper, tuple(found), self.guarantee)
 
+    def begun(self, size: int) -> Measurement | Climb:
+        """What measures a table of ``size`` categories. Where counts have no bound, it begins with finding the largest one."""
+        return self.measurement(size)
+
     @abstractmethod
-    def measurement(self, size: int, upper: int | None = None) -> Measurement | Climb:
-        """The two measurements of a table, or a stratum, of ``size`` categories. ``upper`` is what a climb found, if there is one."""
+    def measurement(self, size: int, upper: int | None = None) -> Measurement:
+        """The two measurements of a table, or a stratum, of ``size`` categories. ``upper`` is what was found, if counts have no bound."""
 
 
 def published_stratum(
@@ -254,7 +258,14 @@ class TwoStageMechanism(StratifiedMechanism):
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def measurement(self, size: int, upper: int | None = None) -> Thresholds | Climb:
+    def begun(self, size: int) -> Thresholds | Climb:
+        """See :class:`StratifiedMechanism`."""
+        return self._climb(size) if self.upper is None else self.measurement(size)
+
+    def _climb(self, size: int) -> Climb:
+        return Climb(self.unit.per_step(self.epsilon), self.emphasis, size)
+
+    def measurement(self, size: int, upper: int | None = None) -> Thresholds:
         """The two measurements of a table, or a stratum, of ``size`` categories, by public numbers.
 
         Where counts have no bound, ``upper`` is the private one that was found.
@@ -262,10 +273,13 @@ class TwoStageMechanism(StratifiedMechanism):
         >>> TwoStageMechanism(upper=9, epsilon=1, emphasis="distribution").measurement(1000).share
         Fraction(11, 20)
         """
-        step = self.unit.per_step(self.epsilon)
         if self.upper is None:
-            climb = Climb(step, self.emphasis, size)
-            return climb if upper is None else climb.up_to(upper)
+            if upper is None:
+                raise InputError(
+                    "Which thresholds are measured is known when the largest count has been found: give upper=."
+                )
+            return self._climb(size).up_to(upper)
+        step = self.unit.per_step(self.epsilon)
         emphasis = default_emphasis(step, self.upper, size) if self.emphasis is None else self.emphasis
         return thresholds_for(emphasis, self.upper, step, size)
 
@@ -282,8 +296,7 @@ class TwoStageMechanism(StratifiedMechanism):
         powers = [round(2 ** (half / 2)) for half in range(LEAST_SIZE, MOST_SIZE + 1)]
         dense = DENSE * (self.upper + 1) ** 2
         sizes = {SMALL, FEW, FEW + 1, *powers, dense, dense - 1}
-        made = [self.measurement(size) for size in sizes if size >= SMALL]
-        most = max(each.deviation_bound for each in made if isinstance(each, Thresholds)) ** 2
+        most = max(self.measurement(size).deviation_bound for size in sizes if size >= SMALL) ** 2
         return Error(np.full(self.upper + 1, most), method="upper bound, of the unbiased noisy counts")
 
 

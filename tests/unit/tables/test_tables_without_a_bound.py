@@ -40,7 +40,7 @@ class Recorder(SeededDraws):
         super().__init__(np.random.default_rng(0))
         below = [sum(count <= height for count in table) for height in HIGHEST]
         self.noise = [number - true for number, true in zip(climb, below, strict=False)]
-        self.below, self.rates = below[: len(climb)], list[float]()
+        self.truths, self.rates = below[: len(climb)], list[float]()
 
     def geometrics(self, rate: Fraction, size: int) -> NDArray[np.int64]:
         self.rates += [float(rate)] * size
@@ -69,7 +69,7 @@ def loss(climb: Climb, one: tuple[int, ...], two: tuple[int, ...], numbers: tupl
         "the noise depends on the table"
     )
     assert tuple(noisy[: len(numbers)]) == numbers
-    seen = [abs(n - a) - abs(n - b) for n, a, b in zip(numbers, draws.below, other.below, strict=True)]
+    seen = [abs(n - a) - abs(n - b) for n, a, b in zip(numbers, draws.truths, other.truths, strict=True)]
     climbed = float(np.dot(draws.rates[: len(seen)], seen))
     moved = np.abs(noisy - again)[len(seen) :]
     rest = float(np.dot(draws.rates[len(seen) :], moved))

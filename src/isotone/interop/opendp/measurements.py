@@ -266,6 +266,8 @@ def make_table(
     """
     if isinstance(mechanism, CountMechanism) and mechanism.simulated:
         raise InputError("This mechanism was built on a simulated distribution, which is not private.")
+    if mechanism.upper is None:
+        raise InputError("A measurement of a table needs a mechanism with upper, the largest count.")
     return table_measurement(
         input_domain,
         input_metric,

@@ -41,7 +41,7 @@ from isotone.release.manifest import (
 from isotone.tables.estimate import is_shortest, shortest
 from isotone.tables.pairs import is_matched, pair_means
 from isotone.tables.published_table import Measurement, from_noise, reach
-from isotone.tables.thresholds import BEYOND, HEIGHTS, SMALL, Climb, Thresholds
+from isotone.tables.thresholds import BEYOND, HEIGHTS, SMALL, Thresholds
 from isotone.tables.two_stage import GaussianTableMechanism, TableMechanism, TwoStageMechanism, cuts_of
 
 if TYPE_CHECKING:
@@ -125,9 +125,7 @@ def measured_again(mechanism: TableMechanism, size: int, upper: int, finer: list
     """How a stratum of this size was measured, with the thresholds that its entry says were measured last."""
     if not all(type(place) is int for place in finer or ()):
         raise InputError("The thresholds that were measured last are no whole numbers.")
-    made = mechanism.measurement(size, upper)
-    assert not isinstance(made, Climb)  # which is what a measurement is before its end is known
-    return made.with_finer(tuple(finer or ()))
+    return mechanism.measurement(size, upper).with_finer(tuple(finer or ()))
 
 
 def sum_of(
