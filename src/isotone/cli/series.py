@@ -71,11 +71,15 @@ def series_close(
 def series_show(
     what: Annotated[Path, typer.Argument(metavar="SPEC|DIR", help="A spec, or the folder of a series.")],
     period: Annotated[str | None, typer.Option(help="A period, by default the last that is shown.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Say what is new since this earlier period, with its interval.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a period, with what is new, and how far the series is. No data is read."""
     from isotone.release import load_release, load_spec
     from isotone.release.kinds.series.description import SeriesManifest, period_of
+    from isotone.release.kinds.series.reader import new_since
     from isotone.release.over_time import published
 
     ended = False
@@ -91,13 +95,17 @@ def series_show(
     if period is not None and period not in names:
         raise InputError(f"{period!r} is not shown. Shown are: {', '.join(names) or 'none'}.")
     sentence = manifest.standing + (" Its secrets are destroyed." if ended else "")
-    rows = {k: list(v) for k, v in result.columns.items()}
-    value: dict[str, Any] = {"planned": manifest.planned, "shown": names, "columns": rows}
+    columns = {k: list(v) for k, v in result.columns.items()}
+    value: dict[str, Any] = {"planned": manifest.planned, "shown": names, "columns": columns}
     if not names:
         show(value, as_json=as_json, quiet=False, plain=sentence)
         return
-    table = release_table(period_of(result, period or names[-1]))
-    show(value, as_json=as_json, quiet=False, plain=table)
+    asked = period or names[-1]
+    rows = period_of(result, asked) if since is None else new_since(result, asked, since)
+    value |= (
+        {} if since is None else {"since": since, "columns": {k: list(v) for k, v in rows.columns.items()}}
+    )
+    show(value, as_json=as_json, quiet=False, plain=release_table(rows))
     if not as_json:
         out.print(sentence, markup=False)
 

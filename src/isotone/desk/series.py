@@ -22,6 +22,7 @@ from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 from isotone.mechanism import Progress
 from isotone.release.kinds.series.description import SeriesManifest, period_of
+from isotone.release.kinds.series.reader import new_since
 from isotone.release.over_time import Standing, published
 from isotone.release.result import Release
 from isotone.release.spec import Spec
@@ -136,10 +137,5 @@ def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, 
 
 def _numbers(made: Release, period: str, since: str) -> list[dict[str, Any]]:
     """The counts of a period, and what is new since the period before or the one that is asked for."""
-    one = period_of(made, period).columns
-    rows = [dict(zip(one, row, strict=True)) for row in zip(*one.values(), strict=True)]
-    for row in rows if since else ():
-        before, now = ((name, row["group"]) if "group" in row else name for name in (since, period))
-        found = made.difference(before, now, row["element"])
-        row["new"], row["new_low"], row["new_high"] = found.value, found.low, found.high
-    return rows
+    columns = (new_since(made, period, since) if since else period_of(made, period)).columns
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -134,7 +134,11 @@ class OpenSeries:
     @property
     def periods(self) -> int:
         """How many periods are planned."""
-        return len(self.opening["description"]["periods"])
+        return len(self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        return self.opening["description"]["periods"]
 
     def shown(self) -> dict[int, Ints]:
         """The values of every period in the ledger."""
@@ -196,7 +200,7 @@ class OpenSeries:
         last = _last(rows, secret)
         if (last is not None and period < last) or "noise" not in parts[period]:
             raise InputError(
-                f"Period {period} was passed over, or could not be read to its end: it stays empty, and its noise was destroyed."
+                f"{self._names[period]} was passed over, or could not be read to its end: it stays empty, and its noise was destroyed."
             )
         key, old = bytes.fromhex(secret["key"]), self._register(rows, secret)
         new = self.folder / f"register-{period}-{random_bits(64):016x}.parquet"
@@ -227,9 +231,9 @@ class OpenSeries:
         if counts is None:
             raise_alone(
                 LedgerError(
-                    f"Period {period} was interrupted before anything was shown. Close it again."
+                    f"{self._names[period]} was interrupted before anything was shown. Close it again."
                     if "noise" in parts[period]
-                    else f"The data could not be read to its end: period {period} stays empty, and its noise was destroyed. What went wrong is not "
+                    else f"The data could not be read to its end: {self._names[period]} stays empty, and its noise was destroyed. What went wrong is not "
                     "told, since it may depend on what the data holds. The next period counts all that was reached by then."
                 )
             )

@@ -417,6 +417,16 @@ def test_what_counts_have_and_a_series_has_not_is_refused(more: dict[str, Any]) 
         iso.Series(iso.Counts(STAGES, unit="id", **more), periods=WEEKS)
 
 
+def test_days_that_are_none_and_secrets_of_the_past_are_refused(
+    place: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="is no day"):
+        series(periods=["2024-13-45"], date="day")
+    spec = place(FIRST, periods=["2024-01-31"])
+    spec.write_text(spec.read_text().replace('secrets = "secrets"', 'secrets = "secrets"\ndate = "day"'))
+    assert "date and secrets" in isotone("plan", spec, fails=True)
+
+
 def test_specs_that_mean_nothing_are_refused(place: Callable[..., Path], tmp_path: Path) -> None:
     spec = place(FIRST)
     text = spec.read_text()
@@ -459,6 +469,47 @@ def test_stages_that_differ_in_their_choices_alone_have_errors_of_their_own() ->
         errors.append(described.known(mechanism)["sd"])
         assert errors[-1][1] == [round(x, 4) for x in mechanism.error().sd[3:].tolist()]
     assert errors[0] != errors[1]
+
+
+def test_values_that_stay_as_they_were_drawn_are_not_called_consistent(tmp_path: Path) -> None:
+    office = Office(tmp_path, series(), epsilon=1)
+    made = office.close(table(("a", "first dose")), "week 1")
+    with pytest.raises(InputError, match="stay as they were drawn"):
+        made.consistent()
+
+
+def test_what_is_new_since_any_earlier_period_is_shown_with_its_interval(
+    place: Callable[..., Path], tmp_path: Path
+) -> None:
+    spec = place(FIRST)
+    isotone("series", "open", spec)
+    for week, rows in zip(WEEKS, (FIRST, SECOND, THIRD), strict=True):
+        place(rows)
+        isotone("series", "close", spec, "--period", week)
+    told = json.loads(isotone("series", "show", tmp_path / "out", "--since", "week 1", "--json"))
+    columns = told["columns"]
+    assert columns["value"] == [2, 4]
+    assert columns["new"] == columns["new_low"] == columns["new_high"] == [1, 2]
+    assert "new_high" in isotone("series", "show", spec, "--since", "week 2")
+    for since in ("week 3", "week 9"):
+        isotone("series", "show", spec, "--since", since, fails=True)
+
+
+def test_the_opening_needs_no_data_and_knows_none(place: Callable[..., Path], tmp_path: Path) -> None:
+    """Mechanism, shares and gain are the same whatever the data holds: there is none when they are fixed."""
+    spec = place(FIRST)
+    (tmp_path / "rows.csv").unlink()
+    isotone("series", "open", spec)
+    opening = json.loads((tmp_path / "secrets" / "opening.json").read_bytes())["manifest"]
+    recipe = iso.load_spec(spec).description.mechanism(Guarantee.pure(EXACT)).recipe()
+    assert opening["mechanism"] == json.loads(json.dumps(recipe))
+
+
+def test_a_series_never_tells_the_number_of_records() -> None:
+    mechanism = series().mechanism(Guarantee.pure(1))
+    assert not getattr(mechanism, "has_total", False)
+    with pytest.raises((InputError, AttributeError)):
+        mechanism.release_with_total([0] * 6, 0)
 
 
 def test_what_a_spec_says_of_its_output_stands_in_the_manifest(

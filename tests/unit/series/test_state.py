@@ -168,13 +168,13 @@ def test_whatever_ends_a_reading_leaves_the_period_empty(
         new.write_bytes(b"half of it")
         raise error("Ann Miller, row 7")
 
-    with pytest.raises(LedgerError, match="period 1 stays empty") as told:
+    with pytest.raises(LedgerError, match="week 1 stays empty") as told:
         series.close(1, fails)
     assert told.value.__context__ is None
     assert told.value.__cause__ is None
     assert "noise" not in json.loads((tmp_path / "s" / "secret.json").read_bytes())["periods"][1]
     for _ in range(2):
-        with pytest.raises(InputError, match="Period 1 was passed over"):
+        with pytest.raises(InputError, match="week 1 was passed over"):
             series.close(1, read)
     assert read.looks == 1
     assert series.close(2, read).values.tolist() == [[2104, 112]]
@@ -183,7 +183,7 @@ def test_whatever_ends_a_reading_leaves_the_period_empty(
 
 def test_counts_of_another_form_leave_the_period_empty(ledger: Ledger, tmp_path: Path) -> None:
     series = opened(ledger, tmp_path / "s")
-    with pytest.raises(LedgerError, match="period 0 stays empty"):
+    with pytest.raises(LedgerError, match="week 0 stays empty"):
         series.close(0, lambda key, old, new: np.zeros((2, 2), np.int64))
     assert series.shown() == {}
 
@@ -216,7 +216,7 @@ def test_the_second_death_of_a_reading_leaves_the_period_empty(ledger: Ledger, t
             OpenSeries(ledger, tmp_path / "s").close(0, lambda key, old, new: os._exit(9))
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    with pytest.raises(LedgerError, match="period 0 stays empty"):
+    with pytest.raises(LedgerError, match="week 0 stays empty"):
         series.close(0, read)
     assert read.looks == 0
 
@@ -279,6 +279,31 @@ def test_secrets_that_were_put_back_stop_the_series(ledger: Ledger, tmp_path: Pa
             with pytest.raises(LedgerError, match="could shrink"):
                 put_back.close(2, read)
     assert read.looks == 2
+
+
+def test_secrets_that_outlive_the_series_in_a_copy_close_nothing(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+    shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    for t in range(1, T):
+        series.close(t, read)
+    shutil.rmtree(tmp_path / "s")
+    shutil.copytree(tmp_path / "copy", tmp_path / "s")
+    late = OpenSeries(ledger, tmp_path / "s")
+    assert late.waiting == []
+    assert late.close(1, read).values.tolist() == series.shown()[1].tolist()
+    assert read.looks == T
+    assert sorted(file.name for file in (tmp_path / "s").iterdir()) == ["opening.json"]
+
+
+def test_what_can_still_be_closed_is_what_comes_after_the_last_period(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    assert series.waiting == [0, 1, 2]
+    series.close(1, read)
+    assert series.waiting == [2]
+    with pytest.raises(LedgerError):
+        series.close(2, lambda *_: [][0])
+    assert series.waiting == []
 
 
 def test_a_ledger_that_was_put_back_gets_its_rows_again(tmp_path: Path) -> None:

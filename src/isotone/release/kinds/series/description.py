@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import re
 import tempfile
@@ -15,7 +16,7 @@ from pydantic import BeforeValidator
 
 from isotone.array_types import Floats, Ints
 from isotone.counts.sampler import Recent
-from isotone.errors import InputError
+from isotone.errors import InputError, SpecError
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list
@@ -222,8 +223,15 @@ class Series(Description):
                 raise InputError(f"{name} is said twice, and not alike: say it in the counts alone.")
             object.__setattr__(self, name, own)
         _ = self.rules
-        if self.date is not None and not all(map(_DAY.fullmatch, self.periods)):
-            raise InputError("With date every period is named by its last day, such as 2024-01-31.")
+        for name in self.periods if self.date is not None else ():
+            try:
+                known = _DAY.fullmatch(name) and datetime.date.fromisoformat(name)
+            except ValueError:
+                known = None
+            if not known:
+                raise InputError(
+                    f"With date every period is named by its last day, such as 2024-01-31, and {name!r} is no day."
+                )
 
     # -- parts
 
@@ -299,7 +307,8 @@ class Series(Description):
         """The counts of all periods of the past, a row for each group, from one final table."""
         if self.date is None:
             raise InputError(
-                "This series has no date column, so that its periods are shown one by one: open() it, and close() each period."
+                "This series has no date column, so that its periods are shown one by one: open it, and close each period (isotone series "
+                "open and close, or open() and close())."
             )
         register = self.register(random_key())
         with tempfile.TemporaryDirectory(dir=scratch()) as place:
@@ -394,7 +403,12 @@ class Series(Description):
         resolve: Callable[[str], Path],
     ) -> Series:
         """The description that a spec gives."""
-        return cls(Counts.from_sections(sections, questions, resolve), **gathered(cls, sections, cls.key))
+        said = gathered(cls, sections, cls.key)
+        if said.get("date") is not None and getattr(sections[cls.key], "secrets", None) is not None:
+            raise SpecError(
+                "[series] has date and secrets: a series of the past keeps none. Leave one of them out."
+            )
+        return cls(Counts.from_sections(sections, questions, resolve), **said)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:

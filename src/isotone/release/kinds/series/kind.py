@@ -56,6 +56,13 @@ class SeriesKind(Kind):
         """Answers from the law of the noise."""
         return SeriesReader(release)
 
+    def consistent(self, release: Release, *, integers: bool, weights: str) -> Release:
+        """Refused: values of a series stay as they were drawn."""
+        raise InputError(
+            "The values of a series stay as they were drawn, since each period is one link of its chain. They may shrink from one "
+            "period to the next, or break the order, by less than their intervals: read differences and shares instead."
+        )
+
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """Two stages over three periods."""
         from isotone.audit.exact import audit_count_mechanism

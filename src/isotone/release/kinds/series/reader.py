@@ -7,6 +7,7 @@ A stage is meant in the last shown period, unless the period is said: ``("week 3
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from isotone.linear.mechanism import Law
 from isotone.order import Poset
 from isotone.privacy.checks import did_you_mean, shown
 from isotone.release.kinds.counts.reader import CountReader, group_place
-from isotone.release.kinds.series.description import Series, SeriesManifest, mechanism_of
+from isotone.release.kinds.series.description import Series, SeriesManifest, mechanism_of, period_of
 from isotone.release.result import Release, Within
 
-__all__ = ["SeriesReader", "values_of"]
+__all__ = ["SeriesReader", "new_since", "values_of"]
 
 
 def values_of(release: Release) -> Any:
@@ -28,6 +29,20 @@ def values_of(release: Release) -> Any:
     described = Series.from_manifest(release.manifest, {})
     shape = -1, len(described.group_names or ("",)), len(described.stages)
     return np.array(release.columns["value"], np.int64).reshape(shape)
+
+
+def new_since(release: Release, period: str, since: str) -> Release:
+    """The rows of a period, with what is new since an earlier one, and its interval."""
+    one = period_of(release, period)
+    columns = {name: list(column) for name, column in one.columns.items() if name not in ("new", "new_sd")}
+    groups = columns.get("group", [None] * len(columns["element"]))
+    found = [
+        release.difference(*(name if group is None else (name, group) for name in (since, period)), stage)  # pyright: ignore
+        for group, stage in zip(groups, columns["element"], strict=True)
+    ]
+    for name, part in (("new", "value"), ("new_low", "low"), ("new_high", "high")):
+        columns[name] = [round(getattr(each, part)) for each in found]
+    return replace(one, columns={name: tuple(column) for name, column in columns.items()})
 
 
 class SeriesReader(CountReader):
