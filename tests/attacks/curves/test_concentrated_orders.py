@@ -155,6 +155,5 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_charge(given: dict[s
             raise AssertionError("charged")
 
     asked: dict[str, Any] = {"rho": 1, **given}
-    model = PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **grouped(**asked))
     with pytest.raises(InputError, match="rho"):
-        model.fit(["a"], [0.5])
+        PrivatePosetRegression(CHAIN, y_range=(0, 1), ledger=Ledger(), **grouped(**asked)).fit(["a"], [0.5])

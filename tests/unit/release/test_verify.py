@@ -60,7 +60,7 @@ UNSEALED = [
     ("a value, with the file's hash", lambda f: edited(f, "release.csv", "\na,", "\na,1", hashed=True), "content"),
     ("a number written otherwise", lambda f: edited(f, "release.csv", "\na,", '\n"a",', hashed=True), "files"),
     ("another unit", lambda f: rewrite(f, lambda m: m["guarantee"].update(unit="household")), "content"),
-    ("another title", lambda f: rewrite(f, lambda m: m.update(title="Truth")), "content"),
+    ("another title", lambda f: rewrite(f, lambda m: m["stated"].update(title="Truth")), "content"),
     ("another seal", lambda f: rewrite(f, lambda m: m.update(content_hash="sha256:0")), "content"),
     ("no seal", lambda f: rewrite(f, lambda m: m.pop("content_hash")), "content"),
     ("no hashes", lambda f: rewrite(f, lambda m: m.pop("files")), "files"),
@@ -165,11 +165,11 @@ def test_signatures_count_for_a_key_that_the_reader_names(copy, tmp_path):
     with pytest.raises(InputError, match="private key"):
         verify(folder, key=steward)
     # a forger can seal, but not sign
-    resealed = forged(folder, lambda m, c: m.update(title="Truth"))
+    resealed = forged(folder, lambda m, c: m["stated"].update(title="Truth"))
     assert resealed.joinpath("release.sig").exists()
     assert not verify(resealed)["signature"].holds
     assert not verify(resealed, key=f"{steward}.pub")["signature"].holds
-    rewrite(resealed, lambda m: m.update(title="Lie"))
+    rewrite(resealed, lambda m: m["stated"].update(title="Lie"))
     with pytest.raises(InputError, match="not signed"):
         sign_release(resealed, steward)
 
