@@ -84,7 +84,11 @@ FORGERIES: list[tuple[str, str, Any]] = [
         "given",
         lambda m, c: m["derived"]["of"][0]["manifest"]["mechanism"].update(epsilon="2"),
     ),
-    ("the origin's title", "given", lambda m, c: m["derived"]["of"][0]["manifest"]["stated"].update(title="another")),
+    (
+        "the origin's title",
+        "given",
+        lambda m, c: m["derived"]["of"][0]["manifest"]["stated"].update(title="another"),
+    ),
     ("the order of consistent values", "consistent", lambda m, c: c.update(value=[0, 5, 5])),
     ("the way of deriving", "consistent", lambda m, c: m["derived"].update(how="magic")),
     ("half of the costs", "combined", lambda m, c: m["guarantee"].update(epsilon="1")),
