@@ -146,6 +146,9 @@ def _pandas_column(column: Column, rng: np.random.Generator) -> pd.Series:
             ]
         if kind is bool:
             made.append(lambda: pd.Series(values, dtype="boolean"))
+    if "moment" in column.type and _is_typed(column) and (fine := _nanoseconds(column)) is not None:
+        stamps = pd.Series(pd.array(fine, dtype="Int64").to_numpy("int64", na_value=-(2**63)).view("M8[ns]"))
+        made.append(lambda: stamps.dt.tz_localize("UTC") if column.type == "zoned moment" else stamps)
     if column.type in _ARROW and column.type not in ("uuid", "null") and _is_typed(column):
         made.append(
             lambda: pd.Series(
@@ -153,6 +156,16 @@ def _pandas_column(column: Column, rng: np.random.Generator) -> pd.Series:
             )
         )
     return made[rng.integers(len(made))]()
+
+
+def _nanoseconds(column: Column) -> list[int | None] | None:
+    """Moments in nanoseconds, which end in 2262, or None where one lies behind that. The last of them is no moment."""
+    end = 2**63 - 1
+    if any(isinstance(value, Beyond) and value.number != end for value in column.values):
+        return None
+    numbers = [_number(value) for value in column.values]
+    fine = [number if number in (None, end) else 1000 * number for number in numbers]
+    return fine if all(number is None or abs(number) <= end for number in fine) else None
 
 
 def _keeps(values: list[Any]) -> bool:
@@ -213,6 +226,8 @@ def _polars_column(name: str, column: Column, rng: np.random.Generator) -> pl.Se
             zone = "UTC" if column.type == "zoned moment" else None
             bits, to = (pl.Int32, pl.Date) if column.type == "date" else (pl.Int64, pl.Datetime("us", zone))
             made.append(lambda: pl.Series(name, numbers, dtype=bits).cast(to))
+            if column.type != "date" and (fine := _nanoseconds(column)) is not None:
+                made.append(lambda: pl.Series(name, fine, dtype=pl.Int64).cast(pl.Datetime("ns", zone)))
         elif column.type == "decimal":
             made.append(lambda: pl.Series(name, values, dtype=pl.Decimal(24, 2)))
         elif column.type == "text":

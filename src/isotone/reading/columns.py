@@ -118,8 +118,10 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
     bounds = {word: str(_LARGEST if number > 0 else -_LARGEST) for word, number in INFINITE.items()}
     words = {"true": "1", "false": "0", **bounds}
     small = _number(column, _INTEGER, words).str.replace_all(r"\.0*$", "").cast(nw.Int64)
-    huge = _number(column, _HUGE, {})
-    return _bounded(~huge.str.starts_with("-"), huge.str.starts_with("-"), small)
+    huge, real = _number(column, _HUGE, {}), as_real(column, dtype)  # a float as a text may have an exponent
+    low = huge.str.starts_with("-")
+    above, below = (~low).fill_null(False) | (real > _LARGEST), low.fill_null(False) | (real < -_LARGEST)
+    return _bounded(above, below, small)
 
 
 def whole_steps(value: nw.Expr, low: float, high: float, steps: int, ahead: float = 0.0) -> nw.Expr:

@@ -287,6 +287,8 @@ def _engine_column(column: str, dtype: Any, collated: bool) -> str:
                 return f"CASE WHEN isfinite({column}) THEN {text} END"
             first, beyond = (f"CAST('{moment}' AS {dtype})" for moment in _CALENDAR)
             return f"CASE WHEN {column} >= {first} AND {column} < {beyond} THEN {text} END"
+        case "timestamptz_ns":
+            return f"CAST(make_timestamp_ns(epoch_ns({column})) AS VARCHAR) || '+00:00'"
         case "timestamp with time zone":
             micros = f"epoch_us({column})"
             return f"CASE WHEN {micros} BETWEEN {_MICROS[0]} AND {_MICROS[1]} THEN CAST(make_timestamp({micros}) AS VARCHAR) || '+00:00' END"

@@ -53,7 +53,7 @@ MEANINGS: dict[Kind, tuple[str, str]] = {
     ),
     "date": ("`2020-01-31`; before year 1 or after 9999: missing", "missing"),
     "timestamp": (
-        "`2020-01-31 12:00:00.5` without zeros at the end, with a time zone in UTC and `+00:00` behind; outside years 1 to 9999: missing",
+        "`2020-01-31 12:00:00.5` without zeros at the end, with a time zone in UTC and `+00:00` behind; outside years 1 to 9999, and the last of nanoseconds (`pd.Timestamp.max`): missing",
         "missing",
     ),
     "uuid": ("`00000000-0000-0000-0000-000000000001`, in small letters", "missing"),
@@ -147,7 +147,8 @@ _DUCKDB: dict[str, Kind] = {
     "enum": "text",
     "date": "date",
     **dict.fromkeys(
-        ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone"), "timestamp"
+        ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone", "timestamptz_ns"),
+        "timestamp",
     ),
     "uuid": "uuid",
     "null": "null",

@@ -269,11 +269,15 @@ def _from_datetime64(value: np.datetime64) -> str | None:
     finer = np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as")  # these end within the calendar
     if np.isnat(value) or not (finer or _FIRST.astype(value.dtype) <= value <= _LAST.astype(value.dtype)):
         return None
+    if finer and abs(int(value.astype("datetime64[ns]").astype(np.int64))) == _ENDLESS:
+        return None
     return _moment(
         np.datetime_as_string(value.astype("datetime64[ns]" if finer else "datetime64[us]")).replace("T", " ")
     )
 
 
+_ENDLESS = 2**63 - 1
+"""So many nanoseconds are no moment, but infinity, to engines."""
 _FIRST, _LAST = np.datetime64("0001-01-01T00:00:00.000000"), np.datetime64("9999-12-31T23:59:59.999999")
 
 

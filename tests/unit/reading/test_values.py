@@ -18,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hostile import ARRAYS, HOSTILE
 
+from isotone.reading.columns import ColumnRule, as_integer, as_real, as_text, as_unit, read_columns
+from isotone.reading.sources import collect, open_source
 from isotone.reading.values import real_of, reals, text_of, texts, unit_of, units, values_of
 
 
@@ -189,3 +191,62 @@ def test_a_number_is_infinite_from_1e300_on_whatever_its_type(sign):
     assert read(sign * 9.5e299)[3] == sign * 1e300  # a decimal of more than 250 digits
     assert read(sign * 9.5e249) == [sign * 9.5e249] * 7
     assert [*read(sign * 9.5e299)[:3], *read(sign * 9.5e299)[4:]] == [sign * 9.5e299] * 6
+
+
+def _typed() -> dict[str, tuple[Any, list[Any]]]:
+    """Columns of a type whose values are drawn bit by bit, with those that engines take for something else, and the values one by one."""
+    rng = np.random.default_rng(5)
+    size, end = 500, 2**63 - 1
+    found: dict[str, tuple[Any, list[Any]]] = {}
+    floats = rng.integers(-(2**63), end, size).view(np.float64)
+    floats[:100] = rng.normal(size=100) * 10.0 ** rng.integers(-20, 25, 100)
+    floats[100:112] = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1e300,
+        -1e300,
+        1e17,
+        2.0**62,
+        2.0**63,
+        5e-324,
+        1e22,
+    ]
+    whole = np.r_[
+        rng.integers(-(2**63), end, size), [end, -end - 1, 10**17, 10**17 + 1, -(10**17), 2**53 + 1, 0]
+    ]
+    found["float"] = pd.DataFrame({"u": floats}), floats.tolist()
+    found["short float"] = pa.table({"u": floats.astype(np.float32)}), list(floats.astype(np.float32))
+    found["whole"] = pd.DataFrame({"u": whole}), whole.tolist()
+    for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
+        seconds = np.r_[rng.integers(-9 * 10**9, 9 * 10**9, size), [0, 1, -1]]
+        stamps = np.r_[seconds * per_second + rng.integers(0, per_second, seconds.size), [end, -end, 5, -5]]
+        if unit != "ns":
+            first, last = -62_135_596_800 * per_second, 253_402_300_800 * per_second
+            stamps = np.r_[stamps, [first, first - 1, last, last - 1]]
+        moments = stamps.view(f"M8[{unit}]")
+        found[f"moments in {unit}"] = pd.DataFrame({"u": moments}), list(moments)
+        if unit == "us" or unit == "ns":
+            kept = stamps[np.abs(stamps) < 9 * 10**9 * per_second]
+            zoned = [pd.Timestamp(int(x), unit=unit, tz="UTC") for x in kept]
+            column = pl.Series(kept).cast(pl.Datetime(unit, "Asia/Tokyo"))
+            found[f"zoned moments in {unit}"] = pl.DataFrame({"u": column}), zoned
+    return found
+
+
+TYPED = _typed()
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_a_value_is_the_same_in_a_column_of_its_type_and_in_one_of_objects(kind):
+    """One odd value makes a frame's column one of objects: that must change nothing for the others."""
+    typed, values = TYPED[kind]
+    rules = {rule.__name__: ColumnRule(rule, "u") for rule in (as_text, as_real, as_integer, as_unit)}
+    seen = []
+    for data in (typed, pd.DataFrame({"u": pd.Series(values, dtype=object)})):
+        read = collect(read_columns(open_source(data, {"unit": ["u"]}), rules))
+        seen.append({**read, "as_unit": [text_of(name) for name in read["as_unit"]]})
+    for rule in rules:
+        assert [x for x in zip(values, seen[0][rule], seen[1][rule], strict=True) if x[1] != x[2]] == []
