@@ -7,8 +7,8 @@ cannot be had, such as one for about no records, is from 0 to 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +28,8 @@ MOST_CONFIDENT = 0.99
 _FIRST = 0.1
 """This part of what may go wrong is for the totals of all bins, which bound the shares."""
 _LEAST_WEIGHT = 0.02
+_ROOM = 1 << 23
+"""So many numbers are drawn at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +53,8 @@ class TotalsLaw:
     """Noisy running totals over bins, one row for each status, and fresh draws of their noise."""
 
     totals: Floats
-    draws: Floats
-    """By draw, status and bin."""
+    parts: Callable[[], Iterable[Floats]]
+    """The draws, by draw, status and bin, in parts that fit into memory. They are the same each time."""
     scale: Floats
     """About the standard deviation of each total. It weighs them, and no claim depends on it."""
     back: Floats
@@ -63,25 +65,28 @@ class TotalsLaw:
         """The law of one line, drawn from the seed that was released with it."""
         rule, bins = mechanism.rule(line.number), line.bins
         tree, noise = mechanism.tree(bins), mechanism.counts_noise(rule, bins)
-        stream = public_stream(f"isotone distribution {line.seed} band")
-        fresh = np.asarray(noise.floats(stream, (draws, *line.counts.shape)), np.float64)
         sd = math.sqrt(noise.variance)
         scale, back = _scales(tree, bins)
         totals = running_totals(np.asarray(line.counts), bins, tree)
-        return cls(totals, running_totals(fresh, bins, tree), sd * scale, sd * back)
+        size = max(1, _ROOM // line.counts.size)
 
-    @cached_property
-    def size(self) -> int:
-        """The number of draws."""
-        return len(self.draws)
+        def parts() -> Iterator[Floats]:
+            stream = public_stream(f"isotone distribution {line.seed} band")
+            for done in range(0, draws, size):
+                shape = (min(size, draws - done), *line.counts.shape)
+                yield running_totals(np.asarray(noise.floats(stream, shape), np.float64), bins, tree)
 
-    def upper(self, statistic: Floats, outside: float) -> float:
+        kept = list(parts()) if draws <= size else []
+        return cls(totals, (lambda: kept) if kept else parts, sd * scale, sd * back)
+
+    def upper(self, statistic: Callable[[Floats], Floats], outside: float) -> float:
         """What the statistic of the true noise is above with a probability of ``outside`` at most.
 
         The true noise and the draws are exchangeable, so its rank among them is uniform, whatever its law is.
         """
-        place = math.ceil((1 - outside) * (self.size + 1))
-        return float(np.partition(statistic, place - 1)[place - 1])
+        found = np.concatenate([statistic(part) for part in self.parts()])
+        place = math.ceil((1 - outside) * (found.size + 1))
+        return float(np.partition(found, place - 1)[place - 1])
 
 
 def _scales(tree: SumTree | None, bins: int) -> tuple[Floats, Floats]:
@@ -108,7 +113,7 @@ def band_for_records(mechanism: DistributionMechanism, line: MeasuredLine, confi
     if line.bins < 2:
         return ShareBand.unknown(line.bins)
     law = TotalsLaw.of(mechanism, line)
-    return shares_band(law, law.totals.sum(axis=0), law.draws.sum(axis=1), outside)
+    return shares_band(law, outside)
 
 
 def band_for_population(mechanism: DistributionMechanism, line: MeasuredLine, confidence: float) -> ShareBand:
@@ -131,14 +136,15 @@ def band_for_population(mechanism: DistributionMechanism, line: MeasuredLine, co
     return ShareBand(low, high, band.records)
 
 
-def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -> ShareBand:
+def shares_band(law: TotalsLaw, outside: float) -> ShareBand:
     """Bounds of the shares ``C_j/N`` from noisy totals of which the last is that of all records.
 
     First all totals are bounded, and with them the shares. Then, for every share that is left, how far the noise of a total
     is from the same share of the noise of the whole; and the shares that the noisy totals allow.
     """
+    totals = law.totals.sum(axis=0)
     bins = totals.size
-    known = totals_bounds(law, totals, noise, law.scale, _FIRST * outside)
+    known = totals_bounds(law, totals, _FIRST * outside)
     if known is None or known[0][-1] < 1:
         return ShareBand.unknown(bins)
     least, most = known
@@ -147,7 +153,7 @@ def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -
     front, back = law.scale[:-1] ** 2, law.back[:-1] ** 2
     floor = _LEAST_WEIGHT * float(np.mean(front))
     weight = front + floor, front, front + back
-    reach = law.upper(_farthest(noise, weight, low, high), (1 - _FIRST) * outside)
+    reach = law.upper(lambda part: _farthest(part.sum(axis=1), weight, low, high), (1 - _FIRST) * outside)
     found = _allowed(totals, reach * (1 + 1e-9) + 1e-9, weight, low, high)
     if found is None:
         return ShareBand.unknown(bins)
@@ -158,12 +164,10 @@ def shares_band(law: TotalsLaw, totals: Floats, noise: Floats, outside: float) -
     return ShareBand(low, high, float(least[-1]))
 
 
-def totals_bounds(
-    law: TotalsLaw, totals: Floats, noise: Floats, scale: Floats, outside: float
-) -> tuple[Floats, Floats] | None:
+def totals_bounds(law: TotalsLaw, totals: Floats, outside: float) -> tuple[Floats, Floats] | None:
     """Whole numbers that all totals, which do not fall, are between at once. None where the bounds cross."""
-    reach = law.upper(np.max(np.abs(noise) / scale, axis=1), outside)
-    return risen_bounds(totals, reach * scale)
+    reach = law.upper(lambda part: np.max(np.abs(part.sum(axis=1)) / law.scale, axis=1), outside)
+    return risen_bounds(totals, reach * law.scale)
 
 
 def risen_bounds(totals: Floats, away: Floats) -> tuple[Floats, Floats] | None:

@@ -96,14 +96,21 @@ def band_for_survival(
 ) -> SurvivalBand:
     """A band for both estimators of these records, whatever they are and however many."""
     law = TotalsLaw.of(mechanism, line)
-    # events up to each end, and records from each beginning on. The last bin has no events.
-    parts = [(law.totals[0, :-1], law.draws[:, 0, :-1], law.scale[:-1])]
-    every, drawn = law.totals.sum(axis=0), law.draws.sum(axis=1)
-    scale = np.sqrt(2) * np.concatenate([law.scale[-1:], law.back[:-1]])
-    parts.append((_from_the_end(every), _from_the_end(drawn), scale[::-1]))
-    most = np.max([np.max(np.abs(noise) / sd, axis=1) for _, noise, sd in parts], axis=0)
-    reach = law.upper(most, checked(confidence))
-    ended, at_risk = (risen_bounds(totals, reach * sd) for totals, _, sd in parts)
+    scales = law.scale[:-1], np.sqrt(2) * np.concatenate([law.scale[-1:], law.back[:-1]])[::-1]
+
+    def both(totals: Floats) -> tuple[Floats, Floats]:
+        """Events up to each end, and records from each beginning on. The last bin has no events."""
+        return totals[..., 0, :-1], _from_the_end(totals.sum(axis=-2))
+
+    def farthest(part: Floats) -> Floats:
+        return np.max(
+            [np.max(np.abs(noise) / sd, axis=1) for noise, sd in zip(both(part), scales, strict=True)], axis=0
+        )
+
+    reach = law.upper(farthest, checked(confidence))
+    ended, at_risk = (
+        risen_bounds(totals, reach * sd) for totals, sd in zip(both(law.totals), scales, strict=True)
+    )
     if ended is None or at_risk is None:
         return SurvivalBand.unknown(line.bins)
     return _band(*ended, *(np.concatenate([[0.0], bound])[::-1] for bound in at_risk))

@@ -44,6 +44,17 @@ def measured(mechanism: DistributionMechanism, cells: Any, rng: Any) -> Measured
     return mechanism.simulate(np.asarray(cells).reshape(1, mechanism.statuses, -1), rng)[0]
 
 
+def drawn(law: TotalsLaw) -> np.ndarray:
+    """All draws, by draw, status and bin."""
+    return np.concatenate(list(law.parts()))
+
+
+def law_of(draws: Any) -> TotalsLaw:
+    """A law with these draws, in two parts."""
+    ones = np.ones(draws.shape[2])
+    return TotalsLaw(ones, lambda: [draws[:40], draws[40:]], ones, ones)
+
+
 def inside(band: ShareBand, line: MeasuredLine, cells: Any) -> bool:
     shares = np.concatenate([[0], np.cumsum(cells)])[line.edges] / max(cells.sum(), 1)
     return bool(np.all((band.low <= shares + 1e-12) & (shares <= band.high + 1e-12)))
@@ -107,8 +118,9 @@ def test_a_rank_among_fresh_draws_is_passed_as_seldom_as_stated() -> None:
         passed = 0
         for _ in range(2000):
             statistic = draw()
-            law = TotalsLaw(*(np.zeros((99, 1, 1)) for _ in range(4)))
-            passed += statistic[0] > law.upper(statistic[1:], outside)
+            passed += statistic[0] > law_of(statistic[1:, None, None]).upper(
+                lambda part: part[:, 0, 0], outside
+            )
         assert binom.sf(passed - 1, 2000, outside) > FALSE_ALARM
 
 
@@ -162,12 +174,11 @@ def test_a_band_about_nothing_or_one_bin_or_a_contradiction_is_from_0_to_1() -> 
 
 
 def test_bounds_of_totals_are_whole_numbers_that_do_not_fall() -> None:
-    law = TotalsLaw(*(np.zeros((99, 1, 3)) for _ in range(4)))
-    noise = RNG.integers(-3, 4, (99, 3)).astype(float)
-    found = totals_bounds(law, np.array([4.0, 3.0, 9.0]), noise, np.ones(3), 0.1)
+    law = law_of(RNG.integers(-3, 4, (99, 1, 3)).astype(float))
+    found = totals_bounds(law, np.array([4.0, 3.0, 9.0]), 0.1)
     assert found is not None
     assert all(np.all(end == np.rint(end)) and np.all(np.diff(end) >= 0) for end in found)
-    assert totals_bounds(law, np.array([9.0, -30.0, 4.0]), noise, np.ones(3), 0.1) is None
+    assert totals_bounds(law, np.array([9.0, -30.0, 4.0]), 0.1) is None
 
 
 def test_only_decisions_and_noisy_counts_are_in_what_is_released() -> None:
@@ -179,7 +190,7 @@ def test_only_decisions_and_noisy_counts_are_in_what_is_released() -> None:
     first, second = (band_for_records(mechanism, each, 0.9) for each in (line, again))
     np.testing.assert_array_equal(first.low, second.low)
     other = MeasuredLine(line.edges, line.counts, line.number, line.seed + 1)
-    assert not np.array_equal(TotalsLaw.of(mechanism, line).draws, TotalsLaw.of(mechanism, other).draws)
+    assert not np.array_equal(*(drawn(TotalsLaw.of(mechanism, each)) for each in (line, other)))
 
 
 def test_fresh_draws_have_the_law_of_the_noise_that_was_added() -> None:
@@ -194,7 +205,7 @@ def test_fresh_draws_have_the_law_of_the_noise_that_was_added() -> None:
         assert tree is not None
         law = TotalsLaw.of(mechanism, line, 4_000)
         variance = tree.variances * noise.variance
-        np.testing.assert_allclose(law.draws[:, 0].var(axis=0), variance, rtol=0.2)
+        np.testing.assert_allclose(drawn(law)[:, 0].var(axis=0), variance, rtol=0.2)
         np.testing.assert_allclose(law.scale, np.sqrt(variance))
         whole = np.asarray(line.counts, float)
         np.testing.assert_allclose(law.totals, running_totals(whole, line.bins, tree))
@@ -218,3 +229,18 @@ def test_a_tree_has_the_levels_that_make_totals_most_exact() -> None:
             assert spread(mechanism, bins, mechanism.tree(bins)) <= 1.15 * best
         found: Any = mechanism.tree(1000)
         assert found.lengths == ((1000, 100, 10) if "epsilon" in budget else (1000, 250, 63, 16, 4))
+
+
+@pytest.mark.parametrize("statuses", [1, 2])
+def test_draws_that_do_not_fit_into_memory_are_made_in_parts_each_time_alike(statuses, monkeypatch) -> None:
+    mechanism = DistributionMechanism(CELLS, epsilon=1, statuses=statuses)
+    line = measured(mechanism, np.tile(TRUTHS["even"], statuses), np.random.default_rng(6))
+    whole = TotalsLaw.of(mechanism, line)
+    monkeypatch.setattr("isotone.distribution.band._ROOM", 100 * line.counts.size)
+    law = TotalsLaw.of(mechanism, line)
+    parts = list(law.parts())
+    assert [len(part) for part in parts] == [100] * 9 + [99]
+    assert not np.array_equal(parts[0], parts[1])
+    np.testing.assert_array_equal(drawn(law), drawn(law))
+    assert drawn(law).shape == drawn(whole).shape
+    np.testing.assert_allclose(drawn(law).std(axis=0), drawn(whole).std(axis=0), rtol=0.3)

@@ -228,12 +228,13 @@ def test_one_reach_is_for_events_and_numbers_at_risk(monkeypatch) -> None:
     line = mechanism.simulate(records("clinic", 400, rng)[None], rng)[0]
     plain = TotalsLaw.upper
     monkeypatch.setattr(
-        TotalsLaw, "upper", lambda self, stat, out: asked.append(stat) or plain(self, stat, out)
+        TotalsLaw, "upper", lambda self, of, out: asked.extend(map(of, self.parts())) or plain(self, of, out)
     )
     band_for_survival(mechanism, line, 0.9)
     law = TotalsLaw.of(mechanism, line)
-    events = np.max(np.abs(law.draws[:, 0, :-1]) / law.scale[:-1], axis=1)
-    every = law.draws.sum(axis=1)
+    (draws,) = law.parts()
+    events = np.max(np.abs(draws[:, 0, :-1]) / law.scale[:-1], axis=1)
+    every = draws.sum(axis=1)
     left = every[:, -1:] - np.concatenate([np.zeros((len(every), 1)), every[:, :-1]], axis=1)
     spread = np.sqrt(2) * np.concatenate([law.scale[-1:], law.back[:-1]])
     np.testing.assert_allclose(asked[0], np.maximum(events, np.max(np.abs(left) / spread, axis=1)))
