@@ -260,6 +260,85 @@ def ledger_steps() -> Figure:
     return figure
 
 
+def _line_picture(ax: Any, parts: Any, colours: Any, truths: Any, survival: bool) -> None:
+    """Estimates with their bands, group by group, and in grey what they are for the records themselves."""
+    for (name, figures), colour, truth in zip(parts, colours, truths, strict=True):
+        xs = np.concatenate([figures.start[:1], figures.stop])
+        value, low, high = figures.below, figures.low, figures.high
+        if survival:
+            xs, value, low, high = xs[:-1], *(1 - each[:-1] for each in (value, high, low))
+        ax.fill_between(xs, low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.plot(xs, value, color=colour, lw=1.8, label=name)
+        ax.plot(
+            *truth, color="black", lw=0.9, ls="--", label="the records" if colour == colours[-1] else None
+        )
+
+
+def _line_figures(described: Any, cells: Any, seed: int) -> Any:
+    """Figures of a simulated release at ε = 1, for each group."""
+    from isotone.privacy.guarantee import Guarantee
+
+    mechanism = described.mechanism(Guarantee.pure(1))
+    lines = mechanism.simulate(cells, np.random.default_rng(seed))
+    return [described.figures(mechanism, line, 0.95, "records") for line in lines]
+
+
+def distributions_waiting() -> Figure:
+    """Waiting times of made-up patients, and wages as people say them, as one release at ε = 1 shows each, with the truth."""
+    rng = np.random.default_rng(36)
+    n = 1_000
+    urgent = rng.random(n) < 0.3
+    waits = np.ceil(np.where(urgent, rng.exponential(14, n), rng.gamma(2.2, 38, n)))
+    wages = rng.lognormal(10.3, 0.6, n)
+    wages = np.where(rng.random(n) < 0.4, 5_000 * np.maximum(np.round(wages / 5_000), 1), np.round(wages))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2), layout="constrained")
+    shown = [
+        (left, "days", iso.Distribution("days", bounds=(0, 365), grid="integers"), waits, OURS, 250),
+        (right, "wage", iso.Distribution("wage", bounds=(0, 200_000)), wages, OTHER, 100_000),
+    ]
+    for ax, name, described, values, colour, end in shown:
+        line = described.line
+        cells = np.searchsorted(line.ends()[1], np.clip(values, float(line.low), float(line.high)))
+        counts = np.bincount(cells, minlength=line.cells)[None, None]
+        order = np.sort(values)
+        truth = order, np.arange(1, n + 1) / n
+        _line_picture(
+            ax, [("released", *_line_figures(described, counts, 1))], [colour], [truth], survival=False
+        )
+        ax.set(xlim=(0, end), ylim=(0, 1), xlabel=name, ylabel="share at or below")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+        ax.legend(frameon=False, loc="lower right")
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def survival_arms() -> Figure:
+    """Survival in two arms of a made-up trial of 2,000, by month, as one release at ε = 1 shows it, with the curves of the records."""
+    from isotone.distribution.survival import kaplan_meier
+
+    rng = np.random.default_rng(37)
+    n, horizon = 2_000, 36
+    arm = rng.integers(0, 2, n)
+    lived = 24 * rng.weibull(1.3, n) * np.where(arm == 1, 1.5, 1.0)
+    seen = np.minimum(lived, rng.uniform(8, 60, n))
+    month = np.minimum(np.ceil(seen).astype(int) - 1, horizon)
+    event = (lived <= seen) & (month < horizon)
+    cells = np.zeros((2, 2, horizon + 1), np.int64)
+    np.add.at(cells, (arm, 1 - event.astype(int), month), 1)
+    described = iso.Survival(
+        "months", event="died", horizon=horizon, cells=horizon, by={"arm": ["old", "new"]}
+    )
+    parts = list(zip(["old", "new"], _line_figures(described, cells, 2), strict=True))
+    truths = [(np.arange(horizon + 1), np.append(1.0, kaplan_meier(*group)[0][:-1])) for group in cells]
+    figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
+    _line_picture(ax, parts, [OTHER, OURS], truths, survival=True)
+    ax.set(xlim=(0, horizon), ylim=(0, 1), xlabel="months", ylabel="survival")
+    ax.set_xticks(range(0, horizon + 1, 6))
+    ax.legend(frameon=False, loc="lower left")
+    ax.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 DOSES = {  # people of the Isle of Man with a first dose, and with a second one, by Sunday (Our World in Data, CC BY 4.0)
     "7 Feb": (9063, 2184),
     "14 Feb": (10405, 3328),
@@ -532,6 +611,8 @@ PICTURES: list[Callable[[], Figure | Path]] = [
     ledger_steps,
     series_doses,
     series_funnel,
+    distributions_waiting,
+    survival_arms,
     table_distribution,
     table_data,
     calibration_curve,

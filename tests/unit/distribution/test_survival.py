@@ -227,9 +227,12 @@ def test_one_reach_is_for_events_and_numbers_at_risk(monkeypatch) -> None:
     mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=1)
     line = mechanism.simulate(records("clinic", 400, rng)[None], rng)[0]
     plain = TotalsLaw.upper
-    monkeypatch.setattr(
-        TotalsLaw, "upper", lambda self, of, out: asked.extend(map(of, self.parts())) or plain(self, of, out)
-    )
+
+    def upper(law: TotalsLaw, statistic: Any, outside: float) -> float:
+        asked.extend(statistic(part) for part in law.parts())
+        return plain(law, statistic, outside)
+
+    monkeypatch.setattr(TotalsLaw, "upper", upper)
     band_for_survival(mechanism, line, 0.9)
     law = TotalsLaw.of(mechanism, line)
     (draws,) = law.parts()
