@@ -121,6 +121,28 @@ def surface(hand, page):
     hand.press("^Keep")
 
 
+def distribution(hand, page):
+    begun(hand, "distribution")
+    hand.fill(distribution__column="age", distribution__bounds="0, 100")
+    hand.press("^Continue")
+    hand.fill(records="1000")
+    page.wait_for_selector("#answer:has-text('about 1,000 records')")
+    hand.press("^Keep")
+
+
+def survival(hand, page):
+    begun(hand, "survival")
+    hand.fill(
+        survival__time="age",
+        survival__event="treated",
+        survival__horizon="60",
+        survival__yes="1",
+        survival__no="0",
+    )
+    hand.press("^Continue")
+    hand.press("^Keep")
+
+
 @pytest.mark.parametrize(
     ("journey", "width"),
     [
@@ -132,6 +154,8 @@ def surface(hand, page):
         (table, 390),
         (curve, 390),
         (surface, 1280),
+        (distribution, 390),
+        (survival, 1280),
     ],
 )
 def test_from_the_first_screen_to_a_verified_report(chromium, tmp_path, journey, width):

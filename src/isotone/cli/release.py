@@ -286,7 +286,7 @@ def release(
 
 def release_table(made: Any) -> Table:
     """The published numbers as a table."""
-    from isotone.release.result import written
+    from isotone.release.result import MOST_ROWS, written
 
     shown = made.shown()
     table = Table(title=Text(printable(made.title)), title_justify="left")
@@ -294,16 +294,13 @@ def release_table(made: Any) -> Table:
         words = name in ("label", "element", "category", "group")
         table.add_column(name, justify="left" if words else "right")
     rows = list(zip(*shown.values(), strict=True))
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:MOST_ROWS]:
         table.add_row(*(Text(printable(written(value))) for value in row))
-    if len(rows) > _MOST_ROWS:
-        table.caption = f"the first {_MOST_ROWS} of {len(rows)} rows; all are in release.csv"
+    if len(rows) > MOST_ROWS:
+        table.caption = f"the first {MOST_ROWS} of {len(rows)} rows; all are in release.csv"
         table.caption_justify = "left"
         table.min_width = len(table.caption) + 2
     return table
-
-
-_MOST_ROWS = 40
 
 
 def verify(

@@ -333,9 +333,7 @@ class CountsSheet(Sheet):
             for margin, sd, width in margins
         ]  # fmt: skip
         level = f"{100 * described.confidence:g} %"
-        words = (
-            f"every number by itself stays within ± {half:,.0f} of the truth with a probability of {level}."
-        )
+        words = f"every number by itself stays within ± {half:,.0f} of the truth, {level} of the time."
         return {"half": float(f"{half:.4g}"), "rows": rows, "plan": spec.plan().view, "words": words}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:

@@ -174,11 +174,11 @@ def _written(name: str, value: Any, labels: dict[str, str], error: float) -> str
 def _as_known(value: float, error: float) -> str:
     """A number with the digits that its error leaves, whole where the error is one or more.
 
-    >>> _as_known(678.21, 5.7), _as_known(0.1575, 0.08), _as_known(0.42381, 0.0)
-    ('678', '0.158', '0.424')
+    >>> _as_known(678.21, 5.7), _as_known(0.1575, 0.08), _as_known(0.42381, 0.0), _as_known(27445.7, 0.0)
+    ('678', '0.158', '0.424', '27,446')
     """
     if not error or not math.isfinite(error):
-        return f"{value:,.3g}"
+        return in_digits(value, 3)
     return f"{value + 0.0:,.{0 if error >= 1 else 1 - math.floor(math.log10(error))}f}"
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LARGEST",
+    "MOST_ROWS",
     "Questions",
     "Release",
     "Within",
@@ -582,7 +583,7 @@ def combine(releases: Iterable[Release], *, follows_order: bool = False) -> Rele
 
 # A release is the published numbers, how uncertain they are, and the manifest.
 
-_MOST_ROWS = 40
+MOST_ROWS = 40
 """A screen shows at most so many rows of a release."""
 
 _CSV, _MANIFEST, _REPORT = "release.csv", "manifest.json", "report.html"
@@ -748,7 +749,7 @@ class Release(Questions):
         words = {
             place for place, column in enumerate(shown.values()) if column and isinstance(column[0], str)
         }
-        body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows[:_MOST_ROWS])], words)
+        body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows[:MOST_ROWS])], words)
         return "\n".join([self.title, *body, *self._left(len(rows))])
 
     __repr__ = __str__
@@ -761,7 +762,7 @@ class Release(Questions):
         head = "".join(f"<th>{escape(name)}</th>" for name in shown)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row) + "</tr>"
-            for row in rows[:_MOST_ROWS]
+            for row in rows[:MOST_ROWS]
         )
         left = "".join(f"<p>{escape(line)}</p>" for line in self._left(len(rows)))
         table = f"<table><tr>{head}</tr>{body}</table>{left}"
@@ -773,9 +774,9 @@ class Release(Questions):
 
     @staticmethod
     def _left(number: int) -> list[str]:
-        if number <= _MOST_ROWS:
+        if number <= MOST_ROWS:
             return []
-        return [f"the first {_MOST_ROWS} of {number:,} rows; frame() has all"]
+        return [f"the first {MOST_ROWS} of {number:,} rows; frame() has all"]
 
 
 def _image(svg: str) -> str:

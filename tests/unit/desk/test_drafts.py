@@ -212,3 +212,28 @@ def test_what_to_expect_of_a_distribution_is_a_table(tmp_path):
     assert '<th scope="col">band</th>' in page
     shown = client.post(f"{here}/accuracy/look", amount="1", ask="error", records="300").text
     assert "about 300 records" in shown
+
+
+def test_a_ledger_of_other_people_is_refused_where_it_is_typed(tmp_path):
+    write_answers(tmp_path)
+    iso.Ledger(tmp_path / "survey.ledger", epsilon=1, unit="household").create()
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    for name in ("data", "what", "accuracy"):
+        assert client.post(f"{here}/{name}", **PAGES[name]).status == 303
+    page = client.post(f"{here}/budget", ledger="survey.ledger", dataset="")
+    assert "protects one household; this release protects one person" in html.unescape(page.problems)
+    assert "Who is protected is named on the screen Data." in page.problems
+
+
+def test_what_is_typed_wrong_is_called_as_on_the_page(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = client.begin("distribution")
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    for bounds, words in (("0", "this is not complete (it is '0')"), ("0, x", "not 'x'")):
+        page = client.post(f"{here}/what", **{"distribution.column": "hyp", "distribution.bounds": bounds})
+        said = html.unescape(page.problems)
+        assert "Lowest and highest value: " in said
+        assert f"{words}. Typed as 0, 100000." in said
+        assert "distribution." not in said

@@ -103,6 +103,12 @@ def test_the_workflow_builds_what_is_tested_here_and_is_switched_off():
     commands = [step.get("run", "") for step in jobs["build"]["steps"]]
     assert "python package/build.py dist" in commands
     assert "vars.PUBLISH == 'true'" in jobs["publish"]["if"]
+    assert (jobs["build"]["needs"], jobs["publish"]["needs"]) == (
+        "test",
+        "build",
+    )  # nothing untested is signed
+    attested = [step for step in jobs["build"]["steps"] if step.get("uses", "").startswith("actions/attest")]
+    assert [step["if"] for step in attested] == ["github.ref_type == 'tag'"] * 2
     assert jobs["publish"]["permissions"] == {"id-token": "write"}  # trusted publishing, and nothing else
     text = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
     assert "secrets." not in text

@@ -68,9 +68,9 @@ class CountsPage(Page):
         if len(release.order) > _READABLE:
             return f"Released values (dots) and their {level} intervals (lines). What is indented implies what it stands below."
         return (
-            f"Released values, in brackets or as lines the {level} intervals. {_diagram(release)[1]} At the "
-            "lines of the diagram stands its share of them, with an interval of its own, from noise alone; where the released ratio is "
-            "impossible, the interval alone."
+            f"Released counts with their {level} intervals, in brackets or as lines. {_diagram(release)[1]} On a line of the diagram "
+            "stands the share that the lower count has in the upper one, with an interval of its own that allows for the noise alone. "
+            "Where noise made that share impossible, only the interval stands there."
         ) + _joined(release)
 
     def accuracy(self, release: Release, level: str) -> list[str]:

@@ -192,6 +192,7 @@ class SurfacePage(Page):
     """A heat map."""
 
     lead: ClassVar[str] = "A monotone function of two columns, fitted to the data."
+    few_rows: ClassVar[int | None] = 21
 
     def caption(self, release: Release, level: str) -> str:
         """What dark and light mean."""
