@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from _frontier_shapes import ROUGH, SETTINGS, SMOOTH, drawn
+from _frontier_shapes import FRESH, ROUGH, SETTINGS, SMOOTH, drawn
 from _held_out import real
 from _tables import Table, load
 from common import add_rows, save_figure, write_table
@@ -23,6 +24,7 @@ from isotone.tables.two_stage import published_stratum
 
 DRAWS = 20
 SCALE = ("0", "0.1", "0.25", "0.5", "1")
+MIDDLE = ("200", "450", "900")
 SHARES = ("0.25", "0.5", "0.9")
 KEYS = ("group", "shape", "size", "upper", "epsilon", "way")
 NAMES = ("estimate", "distance", "cover", "worst")
@@ -146,10 +148,20 @@ def _cases(quick: bool) -> Iterator[Case]:
         for shape in ROUGH[:1] if quick else ROUGH:
             for way in ("plain", *ours[1:], "preset distribution", *everywhere[1:], *rivals[1:]):
                 yield "rough", shape, str(size), str(upper), epsilon, way
+    if not quick:
+        yield from _middle()
     for table in () if quick else _real():
         for epsilon in ("0.1", "0.3", "1"):
             for way in ("plain", *ours[1:], "preset distribution", "all 0.5", "rival 0.5", "rival 0.9"):
                 yield "real", table.name, str(len(table.counts)), str(table.upper), epsilon, way
+
+
+def _middle() -> Iterator[Case]:
+    """A few hundred categories, where the scale begins to replace the designs of few."""
+    ways = ("plain", "e 0.05", "e 0.5", "preset both", "preset distribution")
+    for size, upper, epsilon in product(MIDDLE, ("20", "60"), ("0.1", "1")):
+        for shape, way in product(FRESH[:3], ways):
+            yield "middle", shape, size, upper, epsilon, way
 
 
 Means = dict[tuple[str, str, str, str, str], tuple[float, float]]

@@ -133,8 +133,8 @@ def _rivals(
     levels_alone, budgets = _best_levels(tree, lambda shares: error(level_variances(tree, shares, noise)))
     yield "best budgets of levels, least squares", levels_alone, {}
     worst = care == "worst"
-    weights = worst_weights(tree, weights) if worst else weights
-    by_nodes = gaussian_shares(tree, weights, WORST_POWER if worst else 1).shares
+    looked_at = worst_weights(tree, weights) if worst else weights
+    by_nodes = gaussian_shares(tree, looked_at, WORST_POWER if worst else 1).shares
     starts = [_node_shares(tree, budgets), _node_shares(tree, alike), by_nodes, *_some_levels(tree)]
     nodes = best_budgets(tree, weights, worst, noise.precision, error, starts)
     yield "best budgets of nodes, least squares", nodes, {}

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 MOST_ROWS, STEPS, ROUNDS = 160, 80, 4
 """Sums beside the leaves, steps of a search, and rounds of new weights for the worst node."""
 _PART = 0.3
-_POWERS = (12.0, 60.0, 300.0)
+_POWERS = (12.0, 60.0, 300.0, 1500.0)
 """The worst node is approached by means of these powers of the variances, one after the other."""
 _FIRST_STEPS, _NODE_STEPS, _CONTINUED = 60, 250, 2
 
