@@ -354,6 +354,9 @@ def test_the_diagram_is_made_of_the_released_sums_alone() -> None:
     assert found.error == model.reliability(groups=5, confidence=0.9).error  # no second draw
     axis = found.plot()
     assert axis.get_title().startswith("calibration error")
+    dots = next(part for part in axis.collections if part.get_label() == "groups, noisy")
+    of_records = found.records[found.records > 0] / found.records.max()
+    np.testing.assert_allclose(dots.get_sizes(), np.maximum(160 * of_records, 6))  # areas, none invisible
     assert model.reliability(kind="credible").kind == "credible"
 
 

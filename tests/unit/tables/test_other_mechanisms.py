@@ -39,6 +39,7 @@ ALL: dict[str, CountMechanism] = {
     "unfixed": unfixed_optimum(Z, 1),
     "geometric": truncated_geometric(7, 1),
     "staircase": staircase(7, 1),
+    "staircase at a small epsilon": staircase(7, "1/5"),
     "Gaussian": discrete_gaussian(7, 1, "1e-3"),
     "blurred": FactoredMechanism(7, Fraction(1), Unit(), False, remap=BLURRED),
 }
