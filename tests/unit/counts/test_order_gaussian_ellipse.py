@@ -20,7 +20,9 @@ from isotone.counts.ellipse import (
     fit_dense_nonnegative,
 )
 from isotone.counts.ellipse_forest import (
+    _WORK,
     ForestEllipse,
+    _affordable_window,
     _elements_below,
     _evaluate,
     _start,
@@ -172,6 +174,18 @@ def test_distant_ancestors_are_left_out_of_deep_forests_and_the_noise_stays_vali
         v = np.zeros(61)
         v[:a], v[30 : 30 + b], v[60] = 1, 1, 1
         assert v @ M @ v == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("elements", "deepest"), [(10**6, 50), (10**5, 400), (10**4, 10**4), (100, 20)])
+def test_a_window_keeps_as_many_ancestors_as_an_evaluation_can_afford(elements: int, deepest: int) -> None:
+    depth = np.arange(elements) % deepest
+
+    def steps(window: int) -> int:  # a square of each element's ancestors, itself and at most so many
+        return int(np.sum(np.minimum(depth, window + 1).astype(np.int64) ** 2))
+
+    window = _affordable_window(depth)
+    assert window == max(8, deepest - 1) or steps(window) <= _WORK < steps(window + 1)
+    assert window == 8 or steps(window) <= _WORK
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 50, 1000])
