@@ -96,6 +96,28 @@ def test_the_band_for_the_population_holds_as_often_as_stated(size) -> None:
     assert np.all(binom.cdf(narrow, runs, CONFIDENCES) < FALSE_ALARM)
 
 
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+def test_half_of_what_may_go_wrong_is_for_the_sample(confidence: float) -> None:
+    """By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant: 2·exp(−2·N·d²) for a distance of d."""
+    mechanism = DistributionMechanism(CELLS, epsilon=2)
+    line = measured(mechanism, TRUTHS["even"], np.random.default_rng(6))
+    own = band_for_records(mechanism, line, (1 + confidence) / 2)
+    wide = band_for_population(mechanism, line, confidence)
+    for apart in ((own.low - wide.low)[wide.low > 0][:-1], (wide.high - own.high)[wide.high < 1][1:]):
+        assert apart.size
+        assert 2 * np.exp(-2 * own.records * apart**2) == pytest.approx((1 - confidence) / 2)
+
+
+@pytest.mark.parametrize("size", [19, 99, 100, 101, 150])
+@pytest.mark.parametrize("outside", [0.05, 0.1, 0.37])
+def test_a_bound_is_the_least_rank_that_is_passed_as_seldom_as_stated(size: int, outside: float) -> None:
+    """A number is equally likely to have any rank among ``size`` others."""
+    law = TotalsLaw(*(np.zeros((size, 1, 1)) for _ in range(4)))
+    bound = law.upper(np.random.default_rng(0).permutation(size) + 1.0, outside)
+    above = (size + 1 - bound) / (size + 1)
+    assert above <= outside + 1e-12 < above + 1 / (size + 1) + 2e-12
+
+
 def test_records_of_one_unit_are_no_sample_of_a_population() -> None:
     mechanism = DistributionMechanism(CELLS, epsilon=1, contributions=2)
     line = measured(mechanism, TRUTHS["even"], np.random.default_rng(0))

@@ -245,6 +245,19 @@ CLINIC = [
 ]
 
 
+def test_options_that_are_not_all_there_make_up_no_answer(tmp_path: Path) -> None:
+    """Of five options the conditions name two. Who gave another answer must stay in the count of those who answered."""
+    five = [["five", code, code.upper()] for code in "vwxyz"]
+    survey: list[Any] = [
+        HEAD,
+        ["select_one five", "q", "Which?"],
+        ["select_one yn", "a", "Of v?", "", "${q} = 'v'"],
+        ["select_one yn", "b", "Of w?", "", "${q} = 'w'"],
+    ]
+    form = imported(tmp_path, {"survey": survey, "choices": [*YESNO, *five]}, most_options=3)
+    assert {(c.kind, c.options) for c in form.order().choices} == {("exclusive", ("q_v", "q_w"))}
+
+
 @pytest.mark.parametrize("short", [False, True], ids=["site", "interface"])
 def test_a_data_dictionary_gives_the_order_made_by_hand(tmp_path: Path, short: bool) -> None:
     form = read_form(redcap(tmp_path / "dictionary.csv", CLINIC, short))
