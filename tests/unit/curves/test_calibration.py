@@ -287,7 +287,9 @@ def test_without_noise_the_error_is_the_plain_one() -> None:
     assert found.low <= wanted <= found.high
     assert found.high - found.low < 0.02
     assert found.value == pytest.approx(wanted, abs=1e-3)
-    none = calibration_error(sums_of(ones, zeros, Fraction(30)), ones / n, halves, 4, 0.95)
+    none = calibration_error(
+        sums_of(ones, zeros, Fraction(30)), np.asarray(ones / n, np.float64), halves, 4, 0.95
+    )
     assert none.value == none.low == 0  # what noise explains is no error
     both = calibration_error(sums_of(ones, zeros, Fraction(30)), scores, halves, 2, 0.95)
     gaps = ones - scores * n
