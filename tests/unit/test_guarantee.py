@@ -158,6 +158,14 @@ def test_many_releases_cost_as_many_times_every_number(one):
     assert many == one + one + one + one + one + one + one
 
 
+@pytest.mark.parametrize("releases", [1, 2, 3])
+def test_losses_of_several_choices_lie_in_no_interval_of_that_length(releases):
+    one = Guarantee.bounded_range("1/2")
+    several = [one] * releases
+    assert one.times(releases) == (one if releases == 1 else sum(several[1:], several[0]))
+    assert one.times(releases).kind == ("bounded-range" if releases == 1 else "pure")
+
+
 @pytest.mark.parametrize("one", WITH_DELTA, ids=str)
 @pytest.mark.parametrize("other", WITH_DELTA, ids=str)
 def test_disjoint_releases_cost_the_larger_of_every_number(one, other):

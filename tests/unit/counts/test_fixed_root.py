@@ -91,6 +91,9 @@ def test_errors_and_probabilities_are_those_of_the_definition(monkeypatch: pytes
         assert all(m.error().sd[P.index(x)] == 0 == m.half_widths()[P.index(x)] for x in top)
         zero = np.zeros(len(P), np.int64)
         assert np.allclose(np.exp(m.log_probability(outputs, zero)), weights, rtol=4e-3)
+        one = m.log_probability(outputs[0], zero)
+        assert one.shape == ()
+        assert np.exp(one) == pytest.approx(weights[0], rel=4e-3)
         off = outputs[len(outputs) // 2] + np.eye(len(P), dtype=np.int64)
         off = off[[P.index(x) for x in top]] if P is OPEN else off  # there a row may be at the root itself
         assert np.all(np.isneginf(m.log_probability(off, zero)))

@@ -120,6 +120,12 @@ def test_the_first_option_is_that_of_the_public_list() -> None:
     assert counted(wide, Poset("ba", (), [("exclusive", ["a", "b"])])) == [1, 0, 1]
 
 
+def test_who_lacks_the_one_option_of_a_partition_is_dropped() -> None:
+    P = Poset("ab", [("b", "a")], [("partition", ["b"])])
+    wide = pd.DataFrame({"a": [1, 1, 0], "b": [1, 0, 0]})
+    assert counted(wide, P, on_conflict="drop") == [1, 1, 2]
+
+
 def test_a_hundred_options_are_no_obstacle() -> None:
     names = [f"c{i}" for i in range(100)]
     P = Poset.from_mapping(dict.fromkeys(names, "all"), children="partition")
