@@ -112,9 +112,8 @@ def test_half_of_what_may_go_wrong_is_for_the_sample(confidence: float) -> None:
 @pytest.mark.parametrize("outside", [0.05, 0.1, 0.37])
 def test_a_bound_is_the_least_rank_that_is_passed_as_seldom_as_stated(size: int, outside: float) -> None:
     """A number is equally likely to have any rank among ``size`` others."""
-    law = TotalsLaw(*(np.zeros((size, 1, 1)) for _ in range(4)))
     others = np.asarray(np.random.default_rng(0).permutation(size) + 1, np.float64)
-    bound = law.upper(others, outside)
+    bound = law_of(others[:, None, None]).upper(lambda part: part[:, 0, 0], outside)
     above = (size + 1 - bound) / (size + 1)
     assert above <= outside + 1e-12 < above + 1 / (size + 1) + 2e-12
 
