@@ -267,6 +267,7 @@ def test_secrets_that_were_put_back_stop_the_series(ledger: Ledger, tmp_path: Pa
     shutil.rmtree(tmp_path / "s")
     shutil.copytree(tmp_path / "copy", tmp_path / "s")
     put_back = OpenSeries(ledger, tmp_path / "s")
+    assert put_back.waiting == [2]  # the noise of the second one is there again, and has met data
     for period in (
         2,
         1,
