@@ -11,7 +11,7 @@ import itertools
 import math
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -447,3 +447,32 @@ def test_an_exact_number_of_records_in_a_rule_would_show() -> None:
                 )
                 mechanism.release(each[None])
     assert seen == [600, 600]
+
+
+def test_noise_of_counts_does_not_choose_bins() -> None:
+    """The band is made of that noise, given the bins: a look at noisy counts before the bins are final would break it."""
+
+    class Fixed:
+        """Decisions by a fixed stream, and one number as the noise of all counts."""
+
+        def __init__(self, noise: int) -> None:
+            self.noise, self.rng = noise, np.random.default_rng(8)
+
+        def coins(self, rate: Fraction, multiples: Any) -> Any:
+            return self.rng.random(multiples.size) < np.exp(-float(rate) * multiples)
+
+        def below(self, sizes: Any) -> Any:
+            return self.rng.integers(0, sizes)
+
+        def geometrics(self, rate: Fraction, size: int) -> Any:
+            return np.full(size, self.noise)
+
+        def words(self, size: int) -> Any:
+            return np.zeros(size, np.uint64)
+
+    mechanism = DistributionMechanism(2_000, epsilon=1, public_n=2_000)
+    line = np.bincount(np.random.default_rng(9).integers(0, 1_000, 2_000), minlength=2_000)[None]
+    made: list[Any] = [mechanism._line(line, cast("Any", Fixed(noise))) for noise in (0, 10**6, -(10**6))]
+    assert made[0].bins > 20
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0].edges, other.edges)

@@ -22,7 +22,7 @@ from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan"]
+__all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan", "share_in_words"]
 
 USUAL = 10_000
 _ASK = (
@@ -63,6 +63,11 @@ def _first(x: Floats) -> Any:
     return np.diff(twentieth, prepend=-1) > 0
 
 
+def share_in_words(statuses: int) -> str:
+    """What a distribution, or survival, is a list of."""
+    return "share at or below a value" if statuses == 1 else "share that lasts longer than a time"
+
+
 @dataclass(frozen=True)
 class ShapeRow(Row):
     """One stated shape: the largest distance of the estimate, the mean error of five quantiles in shares, and the width of the band."""
@@ -101,9 +106,7 @@ class DistributionPlan(Plan[ShapeRow]):
         """What the numbers are, and whether such a release is of any use."""
         text = "" if self.guessed else _ASK
         mechanism = self.rows[0].mechanism
-        what = (
-            "share at or below a value" if mechanism.statuses == 1 else "share that lasts longer than a time"
-        )
+        what = share_in_words(mechanism.statuses)
         text += (
             f"distance: the largest error of a {what}; quantiles: how far the share at an estimated quantile is from what it should be; "
             "band: the mean width of the 95 % band for the records."

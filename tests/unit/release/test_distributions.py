@@ -50,6 +50,17 @@ def test_a_release_has_a_band_around_the_truth_and_verifies(shelf) -> None:
         assert np.abs(frame.value - true).max() < 0.05  # a band fails once in twenty times; this never does
 
 
+@pytest.mark.parametrize("grid", ["even", "integers", (0, 7, 50)])
+def test_ends_of_bins_are_of_the_public_grid_whatever_the_data_hold(ledger, grid) -> None:
+    described = iso.Distribution("income", bounds=(0, 50), grid=grid, unit="who")
+    ends = set(np.round(described.line.ends()[1], 12).tolist())
+    for values in ([3.3] * 300, np.linspace(-900, 1_000, 300), []):
+        rows = pd.DataFrame({"income": np.array(values, float), "who": range(len(values))})
+        found = described.release(rows, ledger=ledger, epsilon=5).columns["x"]
+        assert set(found) <= ends
+        assert found[-1] == 50
+
+
 def test_readers_ask_for_quantiles_shares_and_inequality(shelf) -> None:
     release: Any = load_release(shelf["plain"])
     middle, (low, high) = release.quantile(0.5), release.quantiles([0.1, 0.9])

@@ -194,7 +194,9 @@ def test_a_spec_and_the_command_line_do_the_same(tmp_path, monkeypatch, capsys) 
     assert spec.description == iso.Survival("months", event="status", horizon=48, unit="patient", **words)
     assert "lasts longer than a time" in str(spec.description.plan(epsilon=1, guess=100))
     assert "of no use" in str(spec.description.plan(epsilon="0.1", guess=100))
-    assert spec.description.least_budget(iso.Guarantee.pure(1), 0.2, 100, 0.95)[0] < 5
+    least, of = spec.description.least_budget(iso.Guarantee.pure(1), 0.2, 100, 0.95)
+    assert least < 5
+    assert of["of"] == "every share that lasts longer than a time"
     iso.Ledger("a.ledger", epsilon=4, unit="patient").create()
     release: Any = flat.with_spec(spec)[0]
     assert verify("out").holds

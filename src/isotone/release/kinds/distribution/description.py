@@ -124,6 +124,16 @@ class LineDescription(Description):
     def line(self) -> CellLine:
         """The public cells."""
 
+    def require_possible(self, banded: bool = True) -> None:
+        """Refuse what a line, its groups and its band cannot have."""
+        if banded and self.confidence > MOST_CONFIDENT:
+            raise InputError(f"confidence of a band is {MOST_CONFIDENT} at most, not {self.confidence:g}.")
+        if self.by is not None and self.public_n is not None:
+            raise InputError(
+                "public_n is for one group: leave it out, and each group has a noisy number of its own."
+            )
+        self.mechanism(Guarantee.pure(1))  # as many cells in all groups as can be held
+
     @abstractmethod
     def rows(self, mechanism: DistributionMechanism, line: MeasuredLine) -> dict[str, Any]:
         """The published columns of one group, a row for each bin."""
@@ -204,6 +214,16 @@ class LineDescription(Description):
         longest = max(len(name.encode()) for name in self.group_names)
         return made, {"release.csv": most * (kinds * _ROW + longest), "manifest.json": most * kinds * _BIN}
 
+    def others(self, source: Any) -> list[str]:
+        """Groups of the data that are not listed."""
+        from isotone.release.check import unlisted
+
+        return [
+            line
+            for column, values in (self.by or {}).items()
+            for line in unlisted(source, column, values, "a group", "left out")
+        ]
+
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Errors to expect for about ``guess`` records, by stated shapes."""
         from isotone.distribution.plan import USUAL, plan
@@ -216,7 +236,7 @@ class LineDescription(Description):
         self, guarantee: Guarantee, error: float, guess: int | None, confidence: float
     ) -> tuple[float, dict[str, Any]]:
         """By simulation of stated shapes with about ``guess`` records."""
-        from isotone.distribution.plan import least_budget
+        from isotone.distribution.plan import least_budget, share_in_words
 
         size = guess or self.public_n
         if size is None:
@@ -231,7 +251,7 @@ class LineDescription(Description):
         def made(budget: Fraction) -> DistributionMechanism:
             return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
 
-        of = {"of": "every share at or below a value", "records": size}
+        of = {"of": f"every {share_in_words(self.statuses)}", "records": size}
         return float(least_budget(made, error, size)), of
 
     def attacked(
@@ -315,13 +335,7 @@ class Distribution(LineDescription):
                 "There is no band for the population where a unit has several records, which are no independent draws from it: "
                 "leave band out, or set contributions to 1."
             )
-        if self.band != "none" and self.confidence > MOST_CONFIDENT:
-            raise InputError(f"confidence of a band is {MOST_CONFIDENT} at most, not {self.confidence:g}.")
-        if self.by is not None and self.public_n is not None:
-            raise InputError(
-                "public_n is for one group: leave it out, and each group has a noisy number of its own."
-            )
-        self.mechanism(Guarantee.pure(1))  # as many cells in all groups as can be held
+        self.require_possible(self.band != "none")
 
     @property
     def line(self) -> CellLine:
@@ -364,12 +378,9 @@ class Distribution(LineDescription):
 
     def findings(self, source: Any) -> list[str]:
         """Values that are missing, no numbers or outside, and groups that are not listed."""
-        from isotone.release.check import outside, unlisted
+        from isotone.release.check import outside
 
-        lines = outside(source, [(self.column, cast("Any", self.bounds))])
-        for column, values in (self.by or {}).items():
-            lines += unlisted(source, column, values, "a group", "left out")
-        return lines
+        return outside(source, [(self.column, cast("Any", self.bounds))]) + self.others(source)
 
 
 def replace_cells(mechanism: DistributionMechanism, cells: int = 32) -> DistributionMechanism:

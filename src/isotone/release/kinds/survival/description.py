@@ -9,11 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from isotone.distribution.band import MOST_CONFIDENT
 from isotone.distribution.mechanism import MOST_CELLS, DistributionMechanism, MeasuredLine
 from isotone.distribution.survival import SurvivalFigures
 from isotone.errors import InputError
-from isotone.privacy.guarantee import Guarantee
 from isotone.reading.lines import USUAL_CELLS, CellLine, LineSource
 from isotone.reading.questions import Codes, plain_words
 from isotone.release.description import Amount, ColumnName, FrozenMapping, Section, Size, described
@@ -100,14 +98,8 @@ class Survival(LineDescription):
             raise InputError("time and event must be two columns.")
         if self.no is not None and self.yes is None:
             raise InputError("no= goes with yes=, the words that mean an event.")
-        if self.confidence > MOST_CONFIDENT:
-            raise InputError(f"confidence of a band is {MOST_CONFIDENT} at most, not {self.confidence:g}.")
-        if self.by is not None and self.public_n is not None:
-            raise InputError(
-                "public_n is for one group: leave it out, and each group has a noisy number of its own."
-            )
         self.answer_words  # noqa: B018 (words that mean both are refused)
-        self.mechanism(Guarantee.pure(1))  # as many cells in all groups as can be held
+        self.require_possible()
 
     @property
     def answer_words(self) -> Codes | None:
@@ -162,11 +154,9 @@ class Survival(LineDescription):
 
     def findings(self, source: Any) -> list[str]:
         """Times that are missing, no numbers or outside, and groups that are not listed."""
-        from isotone.release.check import other_words, outside, unlisted
+        from isotone.release.check import other_words, outside
 
         lines = outside(source, [(self.time, (Fraction(0), Fraction(self.horizon)))])
         if self.answer_words is not None:
             lines += other_words(source, self.event, self.answer_words)
-        for column, values in (self.by or {}).items():
-            lines += unlisted(source, column, values, "a group", "left out")
-        return lines
+        return lines + self.others(source)
