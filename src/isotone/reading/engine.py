@@ -13,12 +13,12 @@ from typing import Any
 from isotone.mechanism import Progress, no_progress
 from isotone.process import scratch
 
-__all__ = ["connect", "forget", "nowhere", "watching"]
+__all__ = ["connect", "distrust", "forget", "nowhere", "watching"]
 
 _EVERY_SECONDS = 0.2
-_DISABLED = ("statistics_propagation", "filter_pushdown")
-"""Nothing is concluded from what a file says of its values: statistics of Parquet leave out what is not a number. And a filter that is
-pushed below a rule takes the whole rule along, and reads each value a dozen times."""
+_WHOLE, _DISTRUSTFUL = "filter_pushdown", "filter_pushdown,statistics_propagation"
+"""What the engine leaves out. A filter that is pushed below a rule takes the whole rule along, and reads each value a dozen times.
+Where a file has floats nothing is concluded from what it says of them: statistics of Parquet leave out what is not a number."""
 _opened: dict[int, Any] = {}
 """By thread the connection that it opened last, which is the one it is about to query.
 
@@ -34,9 +34,7 @@ def connect() -> Any:
     """
     import duckdb
 
-    connection: Any = duckdb.connect(
-        config={"temp_directory": str(scratch()), "disabled_optimizers": ",".join(_DISABLED)}
-    )
+    connection: Any = duckdb.connect(config={"temp_directory": str(scratch()), "disabled_optimizers": _WHOLE})
     try:
         connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
@@ -49,6 +47,11 @@ def connect() -> Any:
             _opened.pop(ended, None)
         _opened[threading.get_ident()] = connection
     return connection
+
+
+def distrust(connection: Any) -> None:
+    """Conclude nothing from what files say of their values."""
+    connection.execute(f"SET disabled_optimizers = '{_DISTRUSTFUL}'")
 
 
 def nowhere() -> Any:

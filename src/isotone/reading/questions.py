@@ -193,9 +193,9 @@ def _is_any(column: str, dtype: Any, counted: tuple[str, ...]) -> nw.Expr:
 
 
 def _is_number(column: str, dtype: Any, words: tuple[str, ...]) -> nw.Expr:
-    """Whether the value is one of the numbers among the words, however the column writes it."""
+    """Whether the value is one of the numbers among the words, however the column writes it, or null."""
     numbers = _numbers(words)
-    return _equals_one(as_float(column, dtype), numbers).fill_null(False) if numbers else nw.lit(False)
+    return _equals_one(as_float(column, dtype), numbers) if numbers else nw.lit(False)
 
 
 def _numbers(words: tuple[str, ...]) -> list[float]:
