@@ -77,6 +77,13 @@ def test_replacing_undoes_what_was_taken_for_it(guarantee):
     assert part.of_one_unit() == part
 
 
+def test_a_guarantee_about_replaced_units_says_nothing_of_one_that_disappears():
+    with pytest.raises(InputError, match="starts from"):
+        Guarantee.pure(1, neighbours="replace").for_neighbours("add-remove")
+    with pytest.raises(InputError, match="starts from"):
+        Guarantee.pure(1, neighbours="replace").replacing()
+
+
 def test_replacing_is_a_group_of_two():
     assert Guarantee.pure(1).replacing().epsilon == 2
     assert Guarantee.zcdp(1).replacing().rho == 4

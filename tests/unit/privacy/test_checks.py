@@ -27,6 +27,7 @@ from isotone.privacy.checks import (
     positive,
     require_list,
     share,
+    shown,
     truth,
     whole_number,
 )
@@ -221,3 +222,8 @@ def test_data_given_for_a_parameter_are_never_quoted(wrapped):
             with pytest.raises(IsotoneError) as caught:
                 call()
             assert secret not in str(caught.value)
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "None"), (..., "Ellipsis"), ([None, 1], "[None, 1]")])
+def test_what_is_nothing_is_shown_as_it_is(value, text):
+    assert shown(value) == text

@@ -17,7 +17,7 @@ from tests.support.record_rules import SALT, chosen
 from isotone.order import Poset
 from isotone.reading import contributions
 from isotone.reading.categories import CategorySource, count_categories
-from isotone.reading.contributions import UNIT, at_most
+from isotone.reading.contributions import UNIT, at_most, rows_in_words
 from isotone.reading.grids import PointSource, count_points
 from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.reading.sources import open_source
@@ -134,3 +134,15 @@ def test_tables_and_curves_choose_as_fairly():
     for found in (counted, points.count):
         assert found.sum() == units
         assert chi_square_p(found, [1 / ROWS] * ROWS) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"unit": None, "contributions": 1}, "Every row is one person."),
+        ({"unit": "id", "contributions": 1}, "column id) count once"),
+        ({"unit": "id", "contributions": 3}, "At most 3 rows of one person (column id) count."),
+    ],
+)
+def test_it_is_said_how_many_rows_of_a_unit_count(rules, words):
+    assert words in rows_in_words(rules, "person")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from isotone.reading.types import _family
+from isotone.errors import InputError
+from isotone.reading.types import _family, require_kinds
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,12 @@ from isotone.reading.types import _family
 )
 def test_the_cast_that_helps_follows_from_the_name_of_the_type(written, family):
     assert _family(written) == family
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "cast"),
+    [(None, "BLOB", "if the bytes are text"), ("date", "DATE", "where it is an amount")],
+)
+def test_a_type_that_is_read_elsewhere_is_told_from_one_that_is_not(kind, written, cast):
+    with pytest.raises(InputError, match=f"has the column 'a' of type {written}, .* {cast}"):
+        require_kinds({"number": ["a"]}, {"a": (kind, written)}, "The table")
