@@ -25,6 +25,7 @@ from isotone.release.kinds.counts.description import CountManifest
 from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Stated
 from isotone.release.pipeline import Job
+from isotone.release.report import report_html
 from isotone.release.result import LARGEST, Release, seal
 
 P = iso.Poset(["hyp", "twice"], [("twice", "hyp")])
@@ -382,3 +383,7 @@ def test_a_name_too_long_for_a_file_is_refused_in_a_rehearsal_in_part(ledger, mo
     with pytest.raises(InputError, match="could not be read again"):
         released(ledger, groups=groups)
     assert not ledger.charges()
+
+
+def test_a_report_says_that_the_errors_of_all_margins_go_together(ledger):
+    assert "The errors of one release go together" in report_html(released(ledger))

@@ -192,7 +192,7 @@ def test_a_curve_may_have_a_list_of_points_and_steps_of_values(tmp_path):
         method=("baseline", 16),
         unit=curve.privacy_unit,
     )
-    assert curve.mechanism(curve.guarantee(1)).settings["value_levels"] == 16
+    assert curve.mechanism(curve.guarantee(1)).settings["method"].value_levels == 16
     assert "baseline method" in str(curve_spec(tmp_path, 'method = "baseline"').plan())
 
 

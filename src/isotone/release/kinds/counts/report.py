@@ -80,11 +80,7 @@ class CountsPage(Page):
             "of the noise alone, whose law is public; errors in the data itself, and that it may be a sample of a larger "
             "population, are not part of it."
         ]
-        if _go_together(release):
-            text.append(
-                f"The errors of one release go together: in one release more, or fewer, than {level} of the intervals may hold. {level} is "
-                "the average over releases."
-            )
+        text += _together(release, level)
         if min(release.columns["value"], default=0) < 0:
             text.append(
                 "Noise can make a released value negative. It is published as it was drawn, because changing it would "
@@ -169,6 +165,15 @@ def _diagram(release: Release) -> tuple[str, str]:
     labels = {x: _short(label) for x, label in labels_of(release.manifest).items()}
     title = "Hasse diagram of the released counts"
     return hasse_figure(release.order, values=values, labels=labels, edges=_edges(release), title=title)
+
+
+def _together(release: Release, level: str) -> list[str]:
+    """That one release has more or fewer intervals that hold than another, where that is so."""
+    words = (
+        f"The errors of one release go together: in one release more, or fewer, than {level} of the intervals may hold. {level} is "
+        "the average over releases."
+    )
+    return [words] if _go_together(release) else []
 
 
 def _go_together(release: Release) -> bool:
@@ -338,6 +343,7 @@ class BreakdownPage(CountsPage):
         text = [
             f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
             "of the noise alone, whose law is public; errors in the data itself are not part of it.",
+            *_together(release, level),
             "Noise was added to whole numbers in every cell of the margins that were measured. All values here are the best "
             "estimates from all of them together, so that they are no whole numbers, and cells add up to their margins.",
             f"The share of the privacy budget that each margin had: {shares}.",
