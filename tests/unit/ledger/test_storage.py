@@ -553,3 +553,17 @@ def test_a_transaction_has_the_write_lock_from_its_start(tmp_path):
 
     with pytest.raises(LedgerError, match="Another process held the ledger"):
         ledger.store.transact(another_begins)
+
+
+def test_a_request_of_one_thread_is_one_under_every_name_of_its_ledger(tmp_path):
+    path, link = tmp_path / "a.ledger", tmp_path / "b.ledger"
+    path.touch()
+    link.symlink_to(path)
+    with locks.not_nested((str(path), "request")):
+        with (
+            pytest.raises(LedgerError, match="under way in the same thread"),
+            locks.not_nested((str(link), "request")),
+        ):
+            pass
+        with locks.not_nested((str(link), "another")):
+            pass
