@@ -56,6 +56,7 @@ __all__ = [
     "AttemptError",
     "Ledger",
     "Signals",
+    "canonical",
     "extract_charge",
     "open_or_start",
     "raise_alone",
@@ -706,7 +707,7 @@ def extract_charge(ledger: Ledger, number: int) -> bytes:
     budget = ledger.budget
     for charge in ledger.charges():
         if charge.number == number:
-            return _canonical(
+            return canonical(
                 {
                     "format": EXTRACT_FORMAT,
                     "dataset": ledger.dataset,
@@ -740,7 +741,7 @@ def read_extract(content: bytes) -> dict[str, Any]:
         raise LedgerError(f"This is no extract of a charge: it is longer than {_LONGEST} bytes.")
     try:
         entries = json.loads(content.decode())
-        same = _canonical(entries) == content
+        same = canonical(entries) == content
     except (ValueError, RecursionError):
         raise LedgerError("This is no extract of a charge: it is not JSON.") from None
     periods = entries.pop("periods", {}) if isinstance(entries, dict) else {}
@@ -765,7 +766,8 @@ def _has_form(value: Any, form: Any) -> bool:
     )
 
 
-def _canonical(value: Any) -> bytes:
+def canonical(value: Any) -> bytes:
+    """Canonical JSON, of which the same value always has the same bytes."""
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode()

@@ -9,7 +9,6 @@ Lines are named by a keyed hash of the unit. The register is as sensitive as the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from isotone.array_types import Ints
 from isotone.errors import InputError
+from isotone.ledger.stores.sqlite import sync
 from isotone.noise.bits import random_bits
 from isotone.order import Poset
 from isotone.order.closure import Options
@@ -289,7 +289,7 @@ class _Local:
     def write(self, query: str, new: Path) -> None:
         self.rows.query(_ROWS, query).write_parquet(str(new), compression="zstd")
         new.chmod(0o600)
-        _sync(new)
+        sync(new)
 
     def read(self, path: Path) -> Frame:
         return nw.from_native(self.rows.query(_ROWS, self.lines(path)))
@@ -318,8 +318,8 @@ class _Cluster:
         self.rows.createOrReplaceTempView(_ROWS)
         self.rows.sparkSession.sql(query).write.parquet(str(new))
         for file in new.glob("*"):
-            _sync(file)
-        _sync(new)
+            sync(file)
+        sync(new)
 
     def read(self, path: Path) -> Frame:
         return nw.from_native(self.rows.sparkSession.read.parquet(str(path)))
@@ -327,12 +327,3 @@ class _Cluster:
     def kept(self, path: Path) -> _Cluster:
         """As it is: what is kept on a cluster would stay there."""
         return self
-
-
-def _sync(path: Path) -> None:
-    """Make a file or the entries of a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -30,13 +30,13 @@ import numpy as np
 from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Charge, Ledger
-from isotone.ledger.ledger import Signals, raise_alone
-from isotone.ledger.stores.sqlite import ConflictError
+from isotone.ledger.ledger import Signals, canonical, raise_alone
+from isotone.ledger.stores.sqlite import ConflictError, sync
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
 
-__all__ = ["SECRET", "Closing", "OpenSeries", "canonical", "open_series"]
+__all__ = ["SECRET", "Closing", "OpenSeries", "open_series"]
 
 SECRET = "secret.json"
 """The file of noise and key, in the folder of the secrets."""
@@ -56,13 +56,6 @@ class Closing:
     period: int
     values: Ints
     fresh: bool
-
-
-def canonical(value: Any) -> bytes:
-    """Canonical JSON, of which the same value always has the same bytes."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
 
 
 def open_series(
@@ -100,7 +93,7 @@ def open_series(
             secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
             _write(folder / SECRET, canonical({**secret, "key": random_key().hex(), "periods": periods}))
             _write(folder / "opening.json", said)
-            _sync(folder.parent)
+            sync(folder.parent)
             ready = True
             attempt.seal(_digest(said))
     except BaseException:
@@ -315,7 +308,7 @@ class OpenSeries:
         """
         for file in [*self.folder.glob("register-*"), *self.folder.glob("secret.json*")]:
             _remove(file)
-        _sync(self.folder)
+        sync(self.folder)
         row = (self.ledger.dataset, self.number, self.periods, _END)
         with suppress(ConflictError):  # it says so already
             self.ledger.store.transact(
@@ -407,7 +400,7 @@ def _write(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         unborn.replace(path)
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise LedgerError(f"{path} cannot be written ({error.strerror}). Nothing was shown.") from None
 
@@ -426,13 +419,3 @@ def _remove(path: Path) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     path.unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    """Make the entries of a folder durable."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

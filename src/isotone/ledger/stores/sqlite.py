@@ -42,6 +42,7 @@ __all__ = [
     "postgres_schema",
     "queue",
     "sqlite_schema",
+    "sync",
 ]
 
 
@@ -537,7 +538,7 @@ class SqliteStore:
                     leftover.unlink(missing_ok=True)  # of a creator that was killed: we hold its lock
                 result = self._run(_address(unborn, "rwc"), build, check=False)
                 unborn.rename(target)
-                _sync_folder(target.parent)
+                sync(target.parent)
             except OSError as error:
                 raise LedgerError(
                     f"The ledger {self.path} cannot be made: {error.strerror or error}."
@@ -555,7 +556,7 @@ class SqliteStore:
             target = Path(os.path.realpath(self.path))
             try:
                 target.unlink()
-                _sync_folder(target.parent)
+                sync(target.parent)
             except OSError as error:
                 raise LedgerError(
                     f"The ledger {self.path} is empty now, but its file cannot be removed: {error.strerror or error}."
@@ -674,10 +675,10 @@ def _address(path: Path, mode: str) -> str:
     return f"{path.absolute().as_uri()}?mode={mode}"
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the folder's entries durable."""
+def sync(path: Path) -> None:
+    """Make a file, or the entries of a folder, durable."""
     if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

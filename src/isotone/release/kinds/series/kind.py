@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from isotone.errors import InputError
+from isotone.ledger.ledger import canonical
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.counts.columns import law_entry
@@ -27,7 +28,6 @@ from isotone.release.kinds.series.report import SeriesPage
 from isotone.release.manifest import Manifest, digest, guarantee_from
 from isotone.series.series_mechanism import SeriesMechanism
 from isotone.series.series_plan import plan_series
-from isotone.series.state import canonical
 
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
