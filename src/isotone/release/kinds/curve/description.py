@@ -297,7 +297,7 @@ class Labels:
     """The two values of y, where there are no others, and the words that mean them.
 
     >>> Labels((0, 1), yes=["ja"])
-    Labels((Fraction(0, 1), Fraction(1, 1)), yes=('ja', 'true'))
+    Labels((0, 1), yes=('ja',))
     """
 
     y_values: Annotated[Pair | None, InSpec("curve")] = None
