@@ -343,7 +343,7 @@ class Curve(Description):
     :class:`~isotone.curves.PrivateIsotonicRegression`, surfaces by :class:`~isotone.curves.PrivatePosetRegression`.
 
     >>> Curve("age", y="ill", bounds=(18, 90), y_range=(0, 1))
-    Curve('age', y='ill', bounds=(Fraction(18, 1), Fraction(90, 1)), y_range=(Fraction(0, 1), Fraction(1, 1)))
+    Curve('age', y='ill', bounds=(18, 90), y_range=(0, 1))
     """
 
     kind_name: ClassVar[str] = "curve"
