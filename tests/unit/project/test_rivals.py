@@ -25,11 +25,12 @@ from benchmarks._rivals.published import CLOSE, gram, reproduced
 from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
 from benchmarks._rivals.sums_across import longest, sums_across
-from benchmarks._rivals.tree_strategies import sparse_error_and_slope
+from benchmarks._rivals.tree_strategies import best_budgets, sparse_error_and_slope
 from scipy.sparse import csr_array
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
-from isotone.counts.hierarchy import require_hierarchy
+from isotone.counts.hierarchy import gaussian_shares, require_hierarchy
+from isotone.linear.least_squares import TreeLeastSquares
 from isotone.mechanism import no_progress
 from isotone.order import Poset
 
@@ -89,6 +90,27 @@ def test_a_sparse_workload_has_the_error_and_the_slope_of_a_dense_one(norm):
     dense, sparse = error_and_slope(theta, W, norm), sparse_error_and_slope(theta, csr_array(W), norm)
     assert sparse[0] == pytest.approx(dense[0])
     assert np.allclose(sparse[1], dense[1])
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_budgets_of_nodes_reach_the_best_for_gaussian_noise_and_are_no_worse_than_those_of_levels(worst):
+    tree = require_hierarchy(hierarchies.complete(3, 3))
+    weights = np.ones(len(tree))
+
+    def error(variance):
+        return float(variance.max() if worst else variance.sum())
+
+    for noise in (hierarchies.CONCENTRATED, hierarchies.PURE):
+        start = hierarchies._node_shares(tree, np.full(3, 1 / 4))
+        found = best_budgets(tree, weights, worst, noise.precision, error, [start])
+        levels, _ = hierarchies._best_levels(
+            tree, lambda shares, noise=noise: error(hierarchies.level_variances(tree, shares, noise))
+        )
+        assert found <= levels * 1.001
+        if noise is hierarchies.CONCENTRATED and not worst:
+            best = gaussian_shares(tree, weights)
+            least = error(TreeLeastSquares.of(tree, best.shares).variance)
+            assert least * (1 - best.gap - 1e-9) <= found <= least * 1.0001
 
 
 def test_the_search_finds_strategies_that_are_known_to_be_best():
