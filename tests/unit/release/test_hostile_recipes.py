@@ -98,6 +98,6 @@ def test_no_table_is_computed_for_a_largest_count_beyond_the_limit(tmp_path, mon
         entries["mechanism"].update(upper=upper)
 
     folder = forged(made.save(tmp_path / "out", report=False), change)
-    monkeypatch.setattr(two_stage.TwoStageMechanism, "stages", never)
+    monkeypatch.setattr(two_stage.TwoStageMechanism, "measurement", never)
     with contextlib.suppress(InputError):  # refused as no manifest of a table at all
         assert not verify(folder).holds
