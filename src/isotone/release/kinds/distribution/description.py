@@ -292,7 +292,7 @@ class Distribution(LineDescription):
     coefficient. With ``delta`` it is made, and charged, with ``epsilon`` alone.
 
     >>> Distribution("income", bounds=(0, 10**6), unit="person")
-    Distribution('income', unit=Unit('person'), bounds=(Fraction(0, 1), Fraction(1000000, 1)))
+    Distribution('income', unit=Unit('person'), bounds=(0, 1e+06))
     """
 
     kind_name: ClassVar[str] = "distribution"

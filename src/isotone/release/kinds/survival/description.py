@@ -54,7 +54,7 @@ class Survival(LineDescription):
     restricted mean, and for differences of groups. With ``delta`` it is made, and charged, with ``epsilon`` alone.
 
     >>> Survival("months", event="died", horizon=60, unit="patient")
-    Survival('months', unit=Unit('patient'), event='died', horizon=Fraction(60, 1))
+    Survival('months', unit=Unit('patient'), event='died', horizon=60)
     """
 
     kind_name: ClassVar[str] = "survival"
