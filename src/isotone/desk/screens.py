@@ -333,6 +333,8 @@ def _tried(draft: Draft, desk: Desk, form: Mapping[str, str]) -> Draft:
         amount = sheet_of(draft).budget(tried.spec(desk.root), form)
     else:
         amount = form.get("amount", "").strip()
+        if not amount:
+            raise FormError("Type a budget, such as 0.5.")
     tried.change("privacy", **{name: amount})
     spec = tried.spec(desk.root)
     spec.job  # noqa: B018 (what would be refused is refused here)

@@ -584,6 +584,8 @@ def spec_form(*keys: str) -> type[Spec]:
 
 def load_spec(path: str | Path) -> Spec:
     """Read and check a spec. Every error names the entry, its value and the repair."""
+    if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SpecError(f"A spec is read from the path of a TOML file, not from a {type(path).__name__}.")
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

@@ -84,6 +84,8 @@ def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
     with pytest.raises(SpecError, match=r"There is no spec .*; did you mean 'spec.toml'"):
         load_spec(tmp_path / "spec.tml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="from the path of a TOML file, not from a dict"):
+        load_spec({"data": {}})  # pyright: ignore[reportArgumentType]
     with pytest.raises(SpecError, match="is not UTF-8"):
         load_spec(tmp_path / "binary.toml")
 
