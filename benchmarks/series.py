@@ -339,5 +339,5 @@ part of the budget. *Stages times square root of time*: the ellipse of the stage
 at its exact sensitivity. *Waves*: a release of isotone for each period, with its part of the budget.
 
 On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is
-nothing to win. What is new from one period to the next is best known from one draw of the product where there is one, and from one
-strategy over all histories never worse by much; the plan picks by `matters="changes"`."""
+nothing to win. What is new from one period to the next is best known from one draw of the product where there is one; the plan picks
+it by `matters="changes"`."""
