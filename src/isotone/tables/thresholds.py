@@ -392,7 +392,8 @@ class Thresholds:
     def line(self) -> UnevenLine:
         """The line on which counts get their noise. Its steps have what the thresholds leave of ε."""
         beyond = BEYOND if self.climbed else Fraction(0)
-        full = lcm(*(share.denominator for share in (self.share, self.finer_share, CLIMB, beyond)))
+        climb = (CLIMB, BEYOND) if self.climbed else ()
+        full = lcm(*(share.denominator for share in (self.share, self.finer_share, *climb)))
         weights = [full] * self.upper
         climbed, others = self.places[: self.climbed], self.places[self.climbed :]
         for places, share in ((climbed, CLIMB), (others, self.share), (self.finer, self.finer_share)):
