@@ -219,7 +219,7 @@ def in_words(problem: str) -> str:
     """A problem of an entry of a spec, in the words of its field and with how that is typed.
 
     >>> in_words("curve.y_range: a list stands in square brackets, such as [0, 1] (it is '3')")
-    'Lowest and highest y: this is not complete (it is '3'). Typed as 0, 1.'
+    "Lowest and highest y: this is not complete (it is '3'). Typed as 0, 1."
     """
     found = re.fullmatch(r"(\w+)\.(\w+)[^ ]*: (.+)", problem)
     entry = form_of(found[1]).get(found[2]) if found is not None and found[1] in sections() else None
