@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.support.count_plans import plan
 
+import isotone as iso
 from isotone.audit.exact import audit_exact
 from isotone.counts import FixedRootMechanism, TreeFieldMechanism
 from isotone.errors import InputError
@@ -172,7 +173,7 @@ def test_what_cannot_be_fixed_is_refused(P: Poset, given: dict[str, Any], why: s
 def test_plans_ask_for_both_and_refuse_groups() -> None:
     for given in ({"records": 9}, {"catch_all": "other"}):
         with pytest.raises(InputError, match="go together"):
-            plan(TREE, 1, neighbours="replace", **given)  # type: ignore[arg-type]
+            iso.Counts(TREE, root=given)
     with pytest.raises(InputError, match="may change groups"):
         plan(TREE, 1, neighbours="replace", records=9, catch_all="other", groups=2)
     with pytest.raises(InputError, match="one table"):

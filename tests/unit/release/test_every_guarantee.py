@@ -13,7 +13,8 @@ from tests.support import flat
 from tests.support.forgeries import forged
 
 import isotone as iso
-from isotone.release import Ledger, kinds, load_spec, verify
+from isotone.release import Ledger, load_spec, verify
+from isotone.release.kinds.kind import all_kinds
 
 CATEGORIES = [f"c{i}" for i in range(60)]
 ORDER = "elements = ['low', 'high']\nrelations = [['high', 'low']]\n"
@@ -74,7 +75,7 @@ def test_a_spec_may_ask_for_every_guarantee(tmp_path, kind, guarantee):
 
 
 def test_every_kind_is_asked():
-    assert set(KINDS) - {"pairs", "surface", "breakdown"} == {kind.name for kind in kinds.all_kinds()}
+    assert set(KINDS) - {"pairs", "surface", "breakdown"} == {kind.name for kind in all_kinds()}
 
 
 def test_many_contributions_make_use_of_delta(tmp_path):
