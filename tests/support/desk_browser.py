@@ -64,6 +64,7 @@ def watched(context):
 
 def look(page, name):
     """No column off-screen, and nothing that axe objects to."""
+    page.wait_for_load_state()  # a page may be there before its style sheet
     width = page.viewport_size["width"]
     if PICTURES:
         page.screenshot(path=f"{PICTURES}/{name}-{width}.png", full_page=True)
