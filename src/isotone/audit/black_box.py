@@ -1,4 +1,4 @@
-"""Audits by drawing, of any mechanism."""
+"""Audits by drawing, of any mechanism: draw, learn an event that tells neighbours apart, test it on fresh draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits by exact probabilities."""
+"""Audits by explicit densities and exact probabilities, and of mechanisms for counts on neighbours made for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The mechanisms that apply to an order and a guarantee, for a plan to compare.
+"""Which mechanisms apply to an order and a guarantee, the choice of the one that releases, and the plan that compares them.
+
+The mechanisms that apply to an order and a guarantee, for a plan to compare.
 
 A new mechanism that can release enters the comparison here, in one line. ℓ2 and other ℓp balls are not listed:
 they cannot release, and are never the best (docs/theory/baselines.md, section 3).

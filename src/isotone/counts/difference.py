@@ -1,4 +1,4 @@
-"""Noise shaped by differences of records, for one order and for several groups with one draw."""
+"""DifferenceBodyMechanism and GroupedDifferenceMechanism: noise shaped by differences of records, for one order or several groups."""
 
 from __future__ import annotations
 

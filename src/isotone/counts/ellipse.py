@@ -1,4 +1,4 @@
-"""Nearly smallest ellipses of chains and of dense orders, and lower bounds for them."""
+"""Nearly smallest ellipses of chains and of dense orders, with lower bounds that certify them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Independent noise with one law for all counts, as the classical mechanisms add it."""
+"""Laplace and Gaussian noise on every count, sums along chains, and noise shaped by the order and by the size of records."""
 
 from __future__ import annotations
 

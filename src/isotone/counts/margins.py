@@ -1,4 +1,6 @@
-"""How the budget is shared between margins, chosen without data.
+"""Counts broken down by public attributes with margins that add up: shares of the budget, mechanism, law and plan.
+
+How the budget is shared between margins, chosen without data.
 
 Noise of share s has precision s² under pure privacy, where epsilons add up, and s where squares add up (zCDP and Gaussian
 noise). The second problem is convex, with a bound for every other choice; the first is not, and is solved from many

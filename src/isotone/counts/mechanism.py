@@ -1,4 +1,4 @@
-"""Counts of records: what is accepted, how records are cut to a size, and how far one unit moves the counts."""
+"""What all mechanisms of counts share: checked counts, records cut to a size, sensitivity, what error is to be small, and bases of classes."""
 
 from __future__ import annotations
 

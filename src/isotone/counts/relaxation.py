@@ -1,4 +1,6 @@
-"""Independent draws by rejection from a public stream, and where in it those begin that were kept.
+"""Orders out of reach, relaxed until their tables can be built: the search, its compiled parts, and draws by rejection.
+
+Independent draws by rejection from a public stream, and where in it those begin that were kept.
 
 A reader draws the law of the noise again. Where one walk of thousands is kept, nearly all the time goes to walks
 that are not. Each walk depends on the words from its first one on alone, so whoever knows the first words of

@@ -1,4 +1,4 @@
-"""The norm of an order, and noise rows from bipartitions."""
+"""The norm of an order, and uniform draws of its extended bipartitions for releases and simulations, by tables or by coupling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The exact law of the noise of :class:`~isotone.counts.TreeFieldMechanism` on every node.
+"""TreeFieldMechanism: noise on a hierarchy that adds up, under pure differential privacy, with its law, its draws and its shares.
+
+The exact law of the noise of :class:`~isotone.counts.TreeFieldMechanism` on every node.
 
 Noise ``h`` on the leaves has probability proportional to ``exp(-rate · Σ share(v)·|h(v)|)``, where ``h(v)`` is the
 sum of the leaves below v. Messages up the tree (what a subtree says about its root) and down (what the rest says)

@@ -1,4 +1,4 @@
-"""A curve by its posterior: where bins are placed, and what is fitted."""
+"""Curves of means by the posterior of noisy sums, and the bands around them: for the records, the population, or credible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A released curve, and the curve that it is compared with."""
+"""Released curves, what a mechanism on a chain is asked for, and mechanisms by draws, bins and cuts; reference data for plans."""
 
 from __future__ import annotations
 

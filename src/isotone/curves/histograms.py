@@ -1,4 +1,4 @@
-"""Curves from noisy histograms."""
+"""Curves of losses that means do not minimise, from noisy histograms and private choices of boundaries."""
 
 from __future__ import annotations
 

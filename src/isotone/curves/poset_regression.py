@@ -1,4 +1,4 @@
-"""Isotonic regression on a partial order."""
+"""PrivatePosetRegression, mechanisms on a partial order, and which of them fits."""
 
 from __future__ import annotations
 

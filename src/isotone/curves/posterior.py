@@ -1,4 +1,4 @@
-"""Noisy sums over bins, the law of their noise, and its likelihood."""
+"""Noisy sums over bins, the likelihood of their noise, and the posterior of a rising curve by a hidden chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids of a curve, and arrays that are checked against them."""
+"""What is public about a fit: grids, budgets and methods; and arrays that become records checked against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all regressions share."""
+"""PrivateIsotonicRegression, what all private estimators share, and which mechanism fits a curve."""
 
 from __future__ import annotations
 

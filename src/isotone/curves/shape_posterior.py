@@ -1,4 +1,4 @@
-"""The posterior of a curve that has a shape."""
+"""Curves of a shape: one draw of all such curves, their posterior mean, and the curve of the shape next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surfaces: curves over a product of grids."""
+"""Surfaces: products of grids as orders, their ideals, and how an order is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private cuts of a chain."""
+"""The tree of private cuts of a chain, its scores, and boundaries drawn again between two values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of a questionnaire, parsed and compared."""
+"""Conditions of a questionnaire: parsed, over fields of any form, and as clauses that an order can hold."""
 
 from __future__ import annotations
 

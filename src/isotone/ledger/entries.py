@@ -1,4 +1,6 @@
-"""How the charges of a ledger add up, by a rule that is fixed when the ledger is made.
+"""The charges of one data set: how they add up, what each may become, and rows read and added in one transaction.
+
+How the charges of a ledger add up, by a rule that is fixed when the ledger is made.
 
 *Addition* adds the numbers of the budget's own kind. The *zCDP filter* takes every charge as δ-approximate ρ-zCDP, and stops
 when the sum of ρ or the sum of δ would pass its total. Both are sound for releases that are chosen after seeing earlier

@@ -1,4 +1,6 @@
-"""One attempt at a release under a charge, and how it can end.
+"""The ledger of one data set, one attempt at a release under a charge, and extracts of charges.
+
+One attempt at a release under a charge, and how it can end.
 
 What ends an attempt may depend on what was read: an error of a library, a panic, a lack of memory. So every exception before
 the seal has the same end, a charge that is spent and one sentence that says no more than the ledger does. There are two

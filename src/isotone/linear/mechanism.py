@@ -1,4 +1,6 @@
-"""The law of released noise, as independent draws of it, ranks that err on the safe side, and bounds for weighted sums.
+"""The mechanism of a strategy, a noise and least squares, and the law of released noise.
+
+The law of released noise, as independent draws of it, ranks that err on the safe side, and bounds for weighted sums.
 
 The law is public, so anyone may draw from it. A quantile is taken at a rank that is below the true quantile with
 probability at most ``FALSE_CONFIDENCE`` over the draws (docs/theory/inference.md, section 1). The draws come from a

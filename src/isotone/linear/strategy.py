@@ -1,4 +1,6 @@
-"""The laws of independent noise, of which a mechanism draws one number for each measured sum.
+"""Laws of independent noise, and strategies: what is measured of some counts, and how estimates follow.
+
+The laws of independent noise, of which a mechanism draws one number for each measured sum.
 
 Each draws exactly, as integers, for releases; simulates floats for plans; and knows its variance and its quantiles.
 """

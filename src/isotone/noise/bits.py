@@ -1,4 +1,6 @@
-"""Random bits from the operating system's cryptographic source, and unbiased integers made of them.
+"""Random bits, and exact choices and coins made of them.
+
+Random bits from the operating system's cryptographic source, and unbiased integers made of them.
 
 Nothing is kept between calls: every call asks the kernel for one block of exactly the size it needs. So
 there is no state that a fork could duplicate, that threads could share, or that a core dump could reveal

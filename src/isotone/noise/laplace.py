@@ -1,4 +1,4 @@
-"""Exact two-sided geometric and Laplace noise."""
+"""Exact geometric and Laplace noise: one draw at a time, arrays, sums, and lines whose steps have different rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders from relations, from other orders, from hierarchies, and at random."""
+"""Orders from relations, matrices, parents, other orders and hierarchies, and at random; and their canonical sequence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transitive closure, filters as bits, and the heaviest filter of a weight."""
+"""Reachability as packed bits, choices among elements and their recoding as an order, and the heaviest filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modular decomposition of an order."""
+"""The modular decomposition of an order, with the kernels that split a module."""
 
 from __future__ import annotations
 

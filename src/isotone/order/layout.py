@@ -1,4 +1,4 @@
-"""Places of the elements in a drawing of an order."""
+"""Places and boxes of the elements in a drawing of an order, and an order as an outline."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def frozen(value: Any) -> Any:
         return str.__str__(value)
     if value is None or isinstance(value, bool):
         return value
-    if not hasattr(value, "__index__") or isinstance(value, np.timedelta64):
+    if not hasattr(type(value), "__index__") or isinstance(value, np.timedelta64):
         return value
     return operator.index(value)
 

@@ -1,4 +1,6 @@
-"""Read a column as yes or no.
+"""Questions of a survey: the column, what counts as a yes, and what follows from what.
+
+Read a column as yes or no.
 
 Each record is read on its own, by a rule declared beforehand.
 """

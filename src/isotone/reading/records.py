@@ -1,4 +1,6 @@
-"""Give every record at most one option of each choice.
+"""From rows to one yes/no record for each unit, repaired by declared rules, and from records to counts.
+
+Give every record at most one option of each choice.
 
 A rule that is declared beforehand and looks at one record at a time, after the rows of its unit are combined and
 the record is closed upward; earlier, two rows of a unit could still bring two options together.

@@ -1,4 +1,4 @@
-"""Findings about the contents of columns, in words for the steward's desk. Nothing here is private."""
+"""Look at the contents of data before a release, for the steward. NOT private, and nothing here is published."""
 
 from __future__ import annotations
 

@@ -289,9 +289,11 @@ def _explained(kind: type[Any], error: ValidationError, given: Mapping[str, Any]
         raised = one.get("ctx", {}).get("error")
         if one["loc"][:1] == problem["loc"][:1] and isinstance(raised, InputError):
             return raised
-    known = list(fields_of(kind))
     if what == "unexpected_keyword_argument":
+        known = [given_name(kind, field) for field in fields_of(kind)]
         reason = getattr(kind, "refused", {}).get(name)
+        if name in fields_of(kind):
+            reason = f"{kind.__name__} has no parameter {name!r}: it is called {given_name(kind, name)!r}."
         near = did_you_mean(name, known) or f"; there are: {', '.join(known)}."
         return InputError(reason or f"{kind.__name__} has no parameter {name!r}{near}")
     if len(problem["loc"]) > 1 and what in ("missing", "too_long", "too_short"):
@@ -386,15 +388,25 @@ def _columns(given: Any) -> Any:
 def _questions(given: Any) -> Any:
     """Questions, or their definitions by name."""
     if isinstance(given, Mapping):
-        entries = cast("Mapping[str, Any]", given).items()
-        return tuple(
-            entry if isinstance(entry, Question) else Question(name, **entry) for name, entry in entries
-        )
-    if isinstance(given, (list, tuple)):
-        given = [
-            Question(**entry) if isinstance(entry, dict) else entry for entry in cast("list[Any]", given)
-        ]
+        named = cast("Mapping[Any, Any]", given).items()
+        given = [entry if isinstance(entry, Question) else _question(name, entry) for name, entry in named]
+    elif isinstance(given, (list, tuple)):
+        entries = cast("list[Any]", given)
+        given = [_question(None, entry) if isinstance(entry, Mapping) else entry for entry in entries]
     return tuple(book_of(given).values())
+
+
+def _question(name: Any, entry: Any) -> Question:
+    """A question from its parts by name."""
+    if not isinstance(entry, Mapping):
+        raise InputError(f"The question {shown(name)} must be a Question, or a mapping of its parts.")
+    parts = cast("Mapping[str, Any]", entry)
+    known = [field.name for field in dataclasses.fields(Question)]
+    for part in parts:
+        if part not in known:
+            near = did_you_mean(str(part), known) or f"; there are: {', '.join(known)}."
+            raise InputError(f"A question has no {shown(part)}{near}")
+    return Question(**({"name": name} | dict(parts)))
 
 
 @described

@@ -1,4 +1,4 @@
-"""Descriptions of a release for catalogues and registries, made from a list of what they may say, and compared with the release."""
+"""Descriptions of a release for catalogues, data loaders and registries: facts, forms and files."""
 
 from __future__ import annotations
 

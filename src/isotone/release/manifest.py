@@ -1,7 +1,9 @@
-"""Columns of a release as text, for its CSV file and for its seal.
+"""What a release says about itself: the manifest, columns and parameters as text, and recipes of mechanisms.
 
-A breakdown has millions of numbers. So floats are written in bulk, in the same characters as by ``repr``, and a word
-that stands in many rows is quoted once.
+The manifest has typed values that can be hashed and checked. It holds public things and private outputs only. There is no
+row count, no file size, no hash and no time of the data in it; the one time is that of the charge, which was made before the
+data was read. Each kind of release adds its own entries in a subclass (``release/kinds``). The entries are described in
+docs/reference/manifest.md.
 """
 
 from __future__ import annotations
@@ -72,85 +74,6 @@ Floats = NDArray[np.float64]
 
 ROUNDING = 1e-4
 """Published errors are rounded to four decimal places; the last may differ."""
-
-_QUOTED = re.compile('[",\r\n]')  # what some version of csv.writer puts between quotes
-_TOGETHER = 50_000  # rows: the cells of all of them as texts take much more room than the file
-_LEAST, _MOST = 1e-4, 1e15
-"""Between these all writers of shortest decimals agree; beyond them some write an exponent."""
-
-
-def csv_text(columns: Columns) -> str:
-    """The columns as ``csv.writer`` writes them."""
-    parts = [",".join(map(_cell, columns)) + "\n"]
-    rows = {len(column) for column in columns.values()}
-    if len(rows) > 1:
-        raise ValueError("The columns of a release have different lengths.")
-    for start in range(0, max(rows, default=0), _TOGETHER):
-        cells = [_cells(column[start : start + _TOGETHER]) for column in columns.values()]
-        parts += ["\n".join(map(",".join, zip(*cells, strict=True))), "\n"]
-    return "".join(parts)
-
-
-def json_parts(columns: Columns) -> Iterator[bytes]:
-    """The columns as ``json.dumps`` writes them with sorted keys, part by part."""
-    comma = "{"
-    for name in sorted(columns):
-        yield f"{comma}{json.dumps(name, ensure_ascii=False)}: ".encode()
-        yield _array(columns[name])
-        comma = ", "
-    yield b"}" if columns else b"{}"
-
-
-def _array(column: Sequence[Any]) -> bytes:
-    if _are_plain_floats(column):
-        return to_json(column).replace(b",", b", ")
-    return json.dumps(column, ensure_ascii=False, allow_nan=False).encode()
-
-
-def _cells(column: Sequence[Any]) -> list[str]:
-    """Each value as it stands in a CSV file."""
-    if not column:
-        return []
-    if _are_plain_floats(column):
-        return to_json(column)[1:-1].decode().split(",")
-    kinds = set(map(type, column))
-    if kinds == {str}:
-        if not _QUOTED.search("".join(column)):
-            return list(column)
-        quoted = {word: _cell(word) for word in set(column)}
-        return [quoted[word] for word in column]
-    return list(map(str, column)) if kinds == {int} else [_cell(value) for value in column]
-
-
-def _cell(value: Any) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow([value, ""])  # one empty cell alone would be quoted
-    return out.getvalue()[:-2]
-
-
-def _are_plain_floats(column: Sequence[Any]) -> bool:
-    """Whether all are floats that every writer writes in the same way."""
-    if not column or set(map(type, column)) != {float}:
-        return False
-    sizes = np.abs(np.array(column))
-    return bool(np.all((sizes == 0) | ((sizes >= _LEAST) & (sizes < _MOST))))
-
-
-def thinned(columns: Columns, step: int) -> dict[str, tuple[Any, ...]]:
-    """Every ``step``-th row, and one row at least with each word."""
-    kept = {*range(0, max(map(len, columns.values()), default=0), step)}
-    for column in columns.values():
-        if column and isinstance(column[0], str):
-            kept.update(dict(zip(column, range(len(column)), strict=True)).values())
-    rows = sorted(kept)
-    return {name: tuple(column[row] for row in rows) for name, column in columns.items()}
-
-
-# The manifest says what a release is and what it guarantees, in typed values that can be hashed and checked.
-#
-# It holds public things and private outputs only. There is no row count, no file size, no hash and no time of
-# the data in it; the one time is that of the charge, which was made before the data was read. Each kind of release
-# adds its own entries in a subclass (``release/kinds``). The entries are described in docs/reference/manifest.md.
 
 FORMAT = "isotone release 1"
 LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
@@ -572,3 +495,81 @@ def _relaxation(mechanism: PosetMechanism) -> dict[str, Any] | None:
     """What a search found for an order beyond exact reach, so that nobody has to search again."""
     result = mechanism.sampler.described(mechanism.law_draws)
     return None if result is None else result.plain()
+
+
+# Columns of a release as text, for its CSV file and for its seal.
+#
+# A breakdown has millions of numbers. So floats are written in bulk, in the same characters as by ``repr``, and a word
+# that stands in many rows is quoted once.
+
+_QUOTED = re.compile('[",\r\n]')  # what some version of csv.writer puts between quotes
+_TOGETHER = 50_000  # rows: the cells of all of them as texts take much more room than the file
+_LEAST, _MOST = 1e-4, 1e15
+"""Between these all writers of shortest decimals agree; beyond them some write an exponent."""
+
+
+def csv_text(columns: Columns) -> str:
+    """The columns as ``csv.writer`` writes them."""
+    parts = [",".join(map(_cell, columns)) + "\n"]
+    rows = {len(column) for column in columns.values()}
+    if len(rows) > 1:
+        raise ValueError("The columns of a release have different lengths.")
+    for start in range(0, max(rows, default=0), _TOGETHER):
+        cells = [_cells(column[start : start + _TOGETHER]) for column in columns.values()]
+        parts += ["\n".join(map(",".join, zip(*cells, strict=True))), "\n"]
+    return "".join(parts)
+
+
+def json_parts(columns: Columns) -> Iterator[bytes]:
+    """The columns as ``json.dumps`` writes them with sorted keys, part by part."""
+    comma = "{"
+    for name in sorted(columns):
+        yield f"{comma}{json.dumps(name, ensure_ascii=False)}: ".encode()
+        yield _array(columns[name])
+        comma = ", "
+    yield b"}" if columns else b"{}"
+
+
+def _array(column: Sequence[Any]) -> bytes:
+    if _are_plain_floats(column):
+        return to_json(column).replace(b",", b", ")
+    return json.dumps(column, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _cells(column: Sequence[Any]) -> list[str]:
+    """Each value as it stands in a CSV file."""
+    if not column:
+        return []
+    if _are_plain_floats(column):
+        return to_json(column)[1:-1].decode().split(",")
+    kinds = set(map(type, column))
+    if kinds == {str}:
+        if not _QUOTED.search("".join(column)):
+            return list(column)
+        quoted = {word: _cell(word) for word in set(column)}
+        return [quoted[word] for word in column]
+    return list(map(str, column)) if kinds == {int} else [_cell(value) for value in column]
+
+
+def _cell(value: Any) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow([value, ""])  # one empty cell alone would be quoted
+    return out.getvalue()[:-2]
+
+
+def _are_plain_floats(column: Sequence[Any]) -> bool:
+    """Whether all are floats that every writer writes in the same way."""
+    if not column or set(map(type, column)) != {float}:
+        return False
+    sizes = np.abs(np.array(column))
+    return bool(np.all((sizes == 0) | ((sizes >= _LEAST) & (sizes < _MOST))))
+
+
+def thinned(columns: Columns, step: int) -> dict[str, tuple[Any, ...]]:
+    """Every ``step``-th row, and one row at least with each word."""
+    kept = {*range(0, max(map(len, columns.values()), default=0), step)}
+    for column in columns.values():
+        if column and isinstance(column[0], str):
+            kept.update(dict(zip(column, range(len(column)), strict=True)).values())
+    rows = sorted(kept)
+    return {name: tuple(column[row] for row in rows) for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""The table of the published numbers, nested as the order is, and sorted by the reader without any script."""
+"""The report of a release: one HTML page, complete in itself, in words that need no training."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""The charge behind a release, from the ledger itself or from an extract of that one charge.
+"""Verify a release with its folder alone, as a stranger can.
 
-Anyone can write an extract (``isotone ledger extract``), so it counts only with a signature (the same name and ``.sig``)
-by a key that the reader names.
+From the folder: its files are those of a release and nothing else is read; the content hash matches the values and the manifest; the
+mechanism described keeps the guarantee stated, for records of the kind that the rules let through; everything published
+about errors is the mechanism's own; the report is the one that the folder gives. With a key that the reader names:
+who signed it. With a ledger, or an extract of one charge: that the guarantee was paid for. Nobody but the steward knows
+whether the data was read by the rules stated.
 """
 
 from __future__ import annotations
@@ -32,51 +35,6 @@ __all__ = [
     "paid_charge",
     "verify",
 ]
-
-
-def paid_charge(
-    where: str | os.PathLike[str], dataset: str, number: int, keys: Sequence[signing.PublicKey] | None
-) -> tuple[Mapping[str, Any], str]:
-    """The extract of one charge, vouched for by the ledger, by a key that the reader named, or by nobody."""
-    if not str(where).endswith(".json"):
-        if "://" not in str(where) and not Path(where).is_file():
-            raise InputError(f"There is no ledger {str(where)!r}.")
-        return read_extract(extract_charge(Ledger(str(where), dataset=dataset), number)), "the ledger"
-    folder, name = Path(where).parent, Path(where).name
-    content = read_file(folder, name)
-    extract = read_extract(content)
-    if not has_file(folder, name + ".sig"):
-        return extract, ""
-    result = signing.signer(content, read_text(folder, name + ".sig"))
-    known = next((key for key in keys or () if key.raw == result.raw), None)
-    return extract, "" if known is None else str(known)
-
-
-def charge_faults(
-    extract: Mapping[str, Any], number: int, dataset: str, stated: Guarantee, content_hash: str
-) -> list[str]:
-    """Why the charge does not show that this release was paid for, empty if it does."""
-    charge = extract["charge"]
-    if extract["dataset"] != dataset or charge["number"] != number:
-        return [f"it is about charge {charge['number']} of the data set {extract['dataset'][:60]!r}"]
-    if extract["neighbours"] != stated.neighbours or extract["unit"] != stated.unit:
-        return ["it protects another unit, or against other neighbours"]
-    paid = Cost(**{name: exact(text, name) for name, text in charge["guarantee"].items()})
-    faults: list[str] = []
-    if not Cost.of(stated, charge["kind"]).within(paid):
-        faults.append(f"charge {number} paid {paid}, which is less than the release cost")
-    if charge["state"] != "sealed" or charge["release"] != content_hash:
-        faults.append(f"charge {number} is not the charge of these values")
-    return faults
-
-
-# Verify a release with its folder alone, as a stranger can.
-#
-# From the folder: its files are those of a release and nothing else is read; the content hash matches the values and the manifest; the
-# mechanism described keeps the guarantee stated, for records of the kind that the rules let through; everything published
-# about errors is the mechanism's own; the report is the one that the folder gives. With a key that the reader names:
-# who signed it. With a ledger, or an extract of one charge: that the guarantee was paid for. Nobody but the steward knows
-# whether the data was read by the rules stated.
 
 
 @dataclass(frozen=True)
@@ -301,3 +259,45 @@ def _ledger(
             "ledger", keys is None, f"{sentence}, by an extract that no known key signed", checked=False
         )
     return Check("ledger", True, f"{sentence}, by {witnesses[0]}")
+
+
+# The charge behind a release, from the ledger itself or from an extract of that one charge.
+#
+# Anyone can write an extract (``isotone ledger extract``), so it counts only with a signature (the same name and ``.sig``)
+# by a key that the reader names.
+
+
+def paid_charge(
+    where: str | os.PathLike[str], dataset: str, number: int, keys: Sequence[signing.PublicKey] | None
+) -> tuple[Mapping[str, Any], str]:
+    """The extract of one charge, vouched for by the ledger, by a key that the reader named, or by nobody."""
+    if not str(where).endswith(".json"):
+        if "://" not in str(where) and not Path(where).is_file():
+            raise InputError(f"There is no ledger {str(where)!r}.")
+        return read_extract(extract_charge(Ledger(str(where), dataset=dataset), number)), "the ledger"
+    folder, name = Path(where).parent, Path(where).name
+    content = read_file(folder, name)
+    extract = read_extract(content)
+    if not has_file(folder, name + ".sig"):
+        return extract, ""
+    result = signing.signer(content, read_text(folder, name + ".sig"))
+    known = next((key for key in keys or () if key.raw == result.raw), None)
+    return extract, "" if known is None else str(known)
+
+
+def charge_faults(
+    extract: Mapping[str, Any], number: int, dataset: str, stated: Guarantee, content_hash: str
+) -> list[str]:
+    """Why the charge does not show that this release was paid for, empty if it does."""
+    charge = extract["charge"]
+    if extract["dataset"] != dataset or charge["number"] != number:
+        return [f"it is about charge {charge['number']} of the data set {extract['dataset'][:60]!r}"]
+    if extract["neighbours"] != stated.neighbours or extract["unit"] != stated.unit:
+        return ["it protects another unit, or against other neighbours"]
+    paid = Cost(**{name: exact(text, name) for name, text in charge["guarantee"].items()})
+    faults: list[str] = []
+    if not Cost.of(stated, charge["kind"]).within(paid):
+        faults.append(f"charge {number} paid {paid}, which is less than the release cost")
+    if charge["state"] != "sealed" or charge["release"] != content_hash:
+        faults.append(f"charge {number} is not the charge of these values")
+    return faults

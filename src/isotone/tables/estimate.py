@@ -1,4 +1,6 @@
-"""The histogram of a table from both noisy measurements, by a mixture of models weighted by their evidence.
+"""From both noisy measurements of a table to its histogram, and to estimates and intervals of each true count.
+
+The histogram of a table from both noisy measurements, by a mixture of models weighted by their evidence.
 
 Empirical Bayes (docs/theory/tables-whole.md, sections 3 and 4): smooth intensities of either order and many
 scales, with histograms that scatter about them a little or a lot, with or without spikes; and tables with few

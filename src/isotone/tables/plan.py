@@ -1,4 +1,4 @@
-"""Guesses at the shape of a distribution of counts, for planning before any data is read."""
+"""The plan of a table: guessed shapes, and both errors of every mechanism along the scale from counts to distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every way to measure a table can do."""
+"""A published table: what its noisy parts say of each true count, and sums with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Symmetric banded linear systems.
+"""The most plausible histogram about a smooth intensity, from two noisy views of one cumulative histogram.
+
+Symmetric banded linear systems.
 
 Solve, log-determinant and inverse take O(n) each.
 

@@ -1,4 +1,6 @@
-"""From an emphasis between 0 (counts) and 1 (distribution) to the thresholds that are measured, by public numbers alone.
+"""Which thresholds of a table are measured, and with which share of ε, by public numbers alone.
+
+From an emphasis between 0 (counts) and 1 (distribution) to the thresholds that are measured, by public numbers alone.
 
 What a step of a count spends on its threshold it does not spend on the count. So thresholds everywhere or at few places, with any
 share, are one family of designs, and each has two errors: that of an estimate and that of the distribution. Both are predicted without
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.noise import UnevenLine
-from isotone.privacy.checks import Number, exact, one_of
+from isotone.privacy.checks import Number, exact, one_of, shown
 from isotone.privacy.draws import Draws
 from isotone.tables.estimate import (
     GeometricBeliefs,
@@ -141,7 +143,7 @@ def checked_emphasis(value: Number | Emphasis) -> Fraction:
         return POINTS[one_of(value, "emphasis", get_args(Emphasis))]
     number = exact(value, "emphasis")
     if not 0 <= number <= 1:
-        raise InputError(f"emphasis must be from 0 (counts) to 1 (distribution), not {value!r}.")
+        raise InputError(f"emphasis must be from 0 (counts) to 1 (distribution), not {shown(value)}.")
     return number
 
 

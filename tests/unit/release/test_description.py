@@ -137,6 +137,29 @@ def test_what_gets_round_a_check_gets_no_further(tmp_path: Path) -> None:
     assert not ledger.charges()
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: iso.Counts(P, mechanism="Laplace"),
+        lambda: iso.Table("g", ["x"], upper=4, emphasis=3),
+        lambda: iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1), loss="square"),
+        lambda: iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1), shape=("bent", 3)),
+        lambda: iso.Curve("a", y="b", bounds=int, y_range=(0, 1)),
+        lambda: iso.Answers(questions={"a": {"colum": "b"}}),
+        lambda: iso.Answers(questions={"a": 5}),
+        lambda: iso.Answers(questions=[{"yes": ["1"], "bogus": 1}]),
+    ],
+)
+def test_a_parameter_that_means_nothing_is_refused_when_it_is_given(build: Any) -> None:
+    with pytest.raises(InputError):
+        build()
+
+
+def test_a_parameter_is_called_as_it_is_given() -> None:
+    with pytest.raises(InputError, match="it is called 'mechanism'"):
+        dataclasses.replace(iso.Counts(P), confidence=0.9)
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_the_plan_is_the_release(name: str, tmp_path: Path) -> None:
     made = MADE[name]

@@ -1,4 +1,6 @@
-"""What a ledger asks of the place that keeps its rows, and the tables that it keeps there.
+"""A ledger in one SQLite file: the tables, the locks beside it, and the interface that other stores have too.
+
+What a ledger asks of the place that keeps its rows, and the tables that it keeps there.
 
 Two outcomes of a charge, ``drawn`` and ``failed``, are rivals for one primary key: the database itself lets only one of them
 happen, and only once. Each time that the data of a charge is read is a *turn*. A turn ends with an outcome, with a row of its

@@ -1,4 +1,4 @@
-"""Exact numbers of extended bipartitions, by residues and compiled steps."""
+"""Numbers of extended bipartitions, exact by residues and rounded up as tables, and uniform draws from them."""
 
 from __future__ import annotations
 

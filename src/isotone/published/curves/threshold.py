@@ -1,4 +1,4 @@
-"""The published tree of cuts for curves of a shape."""
+"""The published trees of cuts for curves, shapes and orders, with their scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear programs over private matrices with a fixed point."""
+"""Published linear programs and loops over private matrices with a fixed point, and the polytopes they live in."""
 
 from __future__ import annotations
 

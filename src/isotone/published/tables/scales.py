@@ -1,4 +1,4 @@
-"""Matrices that mix noise scales, and the programs that choose the mixture."""
+"""Published count mechanisms that mix noise scales, and the programs that choose the mixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The comonotone coupling of two distributions on the line, as a sparse matrix of exact integer weights.
+"""Count mechanisms made of geometric noise and a remap, in O(n), and the remap that is the best coupling.
+
+The comonotone coupling of two distributions on the line, as a sparse matrix of exact integer weights.
 
 Put the masses of ``source`` and of ``target`` end to end on [0, 1]: row k is sent to column j in proportion
 to the overlap of their intervals. At most ``n + m - 1`` pairs overlap, so everything is O(n + m).

@@ -1,4 +1,6 @@
-"""Soft targets, which trade count error for distribution error.
+"""Count mechanisms that keep a distribution at the least count error, the least error of all, and a test of optimality.
+
+Soft targets, which trade count error for distribution error.
 
 The trade has a price (docs/theory/tables.md, section 4).
 """

@@ -1,4 +1,4 @@
-"""Published counts with the law of their noise, from a manifest and values alone, without data or ledger."""
+"""What is derived from published counts: with a public number of records, made consistent, or several releases combined."""
 
 from __future__ import annotations
 

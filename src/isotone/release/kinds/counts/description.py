@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from isotone.counts.breakdown import Breakdown, read_breakdown
-from isotone.counts.count_plan import Setting, choose_mechanism
+from isotone.counts.count_plan import Setting, choose_mechanism, count_mechanism
 from isotone.counts.fixed_root import FixedRootMechanism
 from isotone.counts.margins import MarginsMechanism, importance_of, margins_mechanism
 from isotone.counts.mechanism import AdditiveMechanism
@@ -429,6 +429,8 @@ class Counts(Description):
     def __post_init__(self) -> None:
         answers = self.answer_rules
         questions_for(self.order, answers)
+        if isinstance(self.method, str) and self.method != "best":
+            count_mechanism(self.method)
         if self.by is None and (
             self.margins is not None or self.importance is not None or self.unlisted != "drop"
         ):

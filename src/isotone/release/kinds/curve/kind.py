@@ -1,4 +1,4 @@
-"""The report of a curve."""
+"""What strangers and readers do with a published curve or surface: report, verify, attack by name."""
 
 from __future__ import annotations
 

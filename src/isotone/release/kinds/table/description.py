@@ -36,7 +36,7 @@ from isotone.release.order_files import read_categories, read_column
 from isotone.tables.pairs import LARGEST_PAIR, release_pair
 from isotone.tables.plan import Shape
 from isotone.tables.published_table import PublishedTable
-from isotone.tables.thresholds import POINTS, SMALL, Emphasis, default_emphasis
+from isotone.tables.thresholds import POINTS, SMALL, Emphasis, checked_emphasis, default_emphasis
 from isotone.tables.two_stage import (
     LARGEST_COUNT,
     GaussianTableMechanism,
@@ -185,6 +185,8 @@ class Table(Description):
             )
         if self.counts is not None:
             self._require_pair(self.counts)
+        if self.emphasis is not None:
+            checked_emphasis(self.emphasis)
         check_contributions(self.privacy_unit.most, "" if self.aggregated else self.privacy_unit.column)
         object.__setattr__(self, "strata", _classes(self.strata, self.categories))
         object.__setattr__(self, "population", _people_of(self.population, self.categories))

@@ -1,4 +1,4 @@
-"""Sums of the counts of a released table, with intervals. Post-processing of what is published."""
+"""What strangers and readers do with a published table: sums with intervals, report, verify, attack by name."""
 
 from __future__ import annotations
 
