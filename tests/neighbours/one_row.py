@@ -21,6 +21,7 @@ import tempfile
 import traceback
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -42,7 +43,7 @@ from tests.neighbours.entries import ENTRIES, Entry, Records, charging, states
 from tests.neighbours.sources import ARRAYS, SERVICES, TABLES, Form
 from tests.neighbours.values import LISTED, TYPES, Column, drawn_value, drawn_values
 
-__all__ = ["Case", "covering", "difference", "random_cases"]
+__all__ = ["Case", "covering", "difference", "number_of_units", "random_cases"]
 
 _USUAL = {
     "unit": "integer",
@@ -123,8 +124,8 @@ _BYTES = ["\udcff", "\udce2\udc82", 'x"\udcff']
 """What is no text, for files of bytes."""
 
 
-def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
-    """Data, the rows of one unit, and both together in some sequence."""
+def drawn(case: Case, rng: np.random.Generator, units: int = 1) -> list[Table]:
+    """Data, the rows of some units, each by itself, and all together in some sequence."""
     entry, form = ENTRIES[case.entry], FORMS[case.form]
     names = list(entry.roles)
     focus = names[rng.integers(len(names))]
@@ -142,7 +143,42 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
     )  # more than engines hold at once
     few = {name: 2 if role in ("answer", "label", "event") else 6 for name, role in entry.roles.items()}
     data = {name: drawn_values(rng, kind, rows, few[name]) * times for name, kind in kinds.items()}
-    rows *= times
+    owned: dict[str | None, dict[str, list[Any]]] = {}
+    for _ in range(units):
+        whose, own = _one_unit(entry, form, rng, kinds, few)
+        owned[str(len(owned)) if entry.unit is None or whose is None else f"unit {whose}"] = own
+    if entry.unit is not None:
+        others = [
+            (name := unit_of(form.holds(value, kinds[entry.unit]))) is None or f"unit {name}" not in owned
+            for value in data[entry.unit]
+        ]
+        data = {
+            name: [value for value, other in zip(values, others, strict=True) if other]
+            for name, values in data.items()
+        }
+    parts = [data, *owned.values()]
+    if not entry.of_arrays and (case.form == "CSV" or rng.random() < 0.3):  # a column that nobody asks for
+        notes = [*_NOTES, *_BYTES] if case.form in ("CSV", "JSON lines") else _NOTES
+        data["note"] = ["n"] * _length(data)
+        for own in parts[1:]:
+            own["note"] = [notes[rng.integers(len(notes))] for _ in range(_length(own))]
+        kinds["note"], names = "text", [*names, "note"]
+    turns = rng.permutation(np.repeat(np.arange(len(parts)), [_length(part) for part in parts])).tolist()
+    together: dict[str, list[Any]] = {}
+    for name in names:
+        values = [iter(part[name]) for part in parts]
+        together[name] = [next(values[turn]) for turn in turns]
+    return [{name: Column(kinds[name], part[name]) for name in names} for part in (*parts, together)]
+
+
+def _length(part: dict[str, list[Any]]) -> int:
+    return len(next(iter(part.values())))
+
+
+def _one_unit(
+    entry: Entry, form: Form, rng: np.random.Generator, kinds: dict[str, str], few: dict[str, int]
+) -> tuple[str | None, dict[str, list[Any]]]:
+    """The name of a unit as it is read, and its rows."""
     size = int(rng.integers(1, 5)) if entry.unit else 1
     odd = not form.typed and rng.random() < 0.6
     own = {
@@ -151,27 +187,13 @@ def drawn(case: Case, rng: np.random.Generator) -> tuple[Table, Table, Table]:
         ]
         for name, kind in kinds.items()
     }
-    if entry.unit is not None:
-        kind, name = kinds[entry.unit], own[entry.unit][0]
-        whose = unit_of(form.holds(name, kind))
-        spelled = (_spelled(rng, name, kind, form) for _ in range(size))
-        own[entry.unit] = [again if unit_of(form.holds(again, kind)) == whose else name for again in spelled]
-        others = [unit_of(form.holds(value, kind)) != whose or whose is None for value in data[entry.unit]]
-        data = {
-            name: [value for value, other in zip(values, others, strict=True) if other]
-            for name, values in data.items()
-        }
-        rows = sum(others)
-    if not entry.of_arrays and (case.form == "CSV" or rng.random() < 0.3):  # a column that nobody asks for
-        notes = [*_NOTES, *_BYTES] if case.form in ("CSV", "JSON lines") else _NOTES
-        data["note"], own["note"] = ["n"] * rows, [notes[rng.integers(len(notes))] for _ in range(size)]
-        kinds["note"], names = "text", [*names, "note"]
-    places = np.sort(rng.choice(rows + size, size, replace=False))
-    both: dict[str, list[Any]] = {}
-    for name in names:
-        mine, theirs, chosen = iter(own[name]), iter(data[name]), set(places.tolist())
-        both[name] = [next(mine if place in chosen else theirs) for place in range(rows + size)]
-    return tuple({name: Column(kinds[name], values[name]) for name in names} for values in (data, own, both))  # type: ignore[return-value]
+    if entry.unit is None:
+        return None, own
+    kind, name = kinds[entry.unit], own[entry.unit][0]
+    whose = unit_of(form.holds(name, kind))
+    spelled = (_spelled(rng, name, kind, form) for _ in range(size))
+    own[entry.unit] = [again if unit_of(form.holds(again, kind)) == whose else name for again in spelled]
+    return whose, own
 
 
 def _spelled(rng: np.random.Generator, value: Any, kind: str, form: Form) -> Any:
@@ -354,29 +376,36 @@ def _engine() -> Any:
     return engine
 
 
-def difference(case: Case, charged: bool | None = None) -> str:
-    """What the rows of one unit change for others, or nothing. The same seed draws the same data.
+def _rng(case: Case) -> np.random.Generator:
+    return np.random.default_rng([case.seed, *f"{case.entry}{case.form}{case.type}".encode()])
 
-    ``charged`` cases go through rehearsal and ledger too, which costs three times as much: by default one in eight of them.
+
+def number_of_units(case: Case, units: int) -> int:
+    """How many units are drawn where so many are asked for: two of one name are one."""
+    return len(drawn(case, _rng(case), units)) - 2
+
+
+def difference(case: Case, charged: bool | None = None, units: int = 1) -> str:
+    """What the rows of some units change for others, or nothing. The same seed draws the same data.
+
+    With more than one unit, all are read alone and all together. ``charged`` cases go through rehearsal and ledger too, which costs
+    three times as much: by default one in eight of them.
     """
-    rng = np.random.default_rng([case.seed, *f"{case.entry}{case.form}{case.type}".encode()])
-    entry, form = ENTRIES[case.entry], FORMS[case.form]
-    tables = drawn(case, rng)
-    charged = rng.random() < 1 / 8 if charged is None else charged
+    rng, entry, form = _rng(case), ENTRIES[case.entry], FORMS[case.form]
+    tables = drawn(case, rng, units)
+    charged = rng.random() < 1 / 8 / units if charged is None else charged
     with _setting(charged), tempfile.TemporaryDirectory() as folder:
-        # columns of a typed form have one type in all three; those of others may have any that keeps their values
-        rngs = [np.random.default_rng([case.seed, 0 if form.typed else turn]) for turn in range(3)]
+        # columns of a typed form have one type in all tables; those of others may have any that keeps their values
+        rngs = [np.random.default_rng([case.seed, 0 if form.typed else turn]) for turn in range(len(tables))]
         found: list[tuple[Records | None, Seen]] = []
         for table, own in zip(tables, rngs, strict=True):
             with _batches(rng, table), _compiled_once(entry, rng):
                 found.append(_looked(entry, form, table, own, Path(folder)))
-    (data, seen), (own, seen_own), (both, seen_both) = found
-    problem = _problem(entry, data, own, both, seen, seen_own, seen_both)
+    problem = _problem(entry, [records for records, _ in found], [seen for _, seen in found])
     if not problem:
         return ""
-    shown = "\n".join(
-        f"{name}: {_shown(table)}" for name, table in zip(("data", "one", "both"), tables, strict=True)
-    )
+    names = ["data", *(f"unit {place}" for place in range(1, len(tables) - 1)), "together"]
+    shown = "\n".join(f"{name}: {_shown(table)}" for name, table in zip(names, tables, strict=True))
     return f"{case}\n{problem}\n{shown}"
 
 
@@ -389,25 +418,28 @@ def _shown(table: Table) -> str:
         )
 
 
-def _problem(
-    entry: Entry, data: Any, own: Any, both: Any, seen: Seen, seen_own: Seen, seen_both: Seen
-) -> str:
-    if not seen == seen_own == seen_both:
-        return f"seen of the data {seen}\nof one {seen_own}\nof both {seen_both}"
-    if seen.said:
-        return f"said: {seen.said}"
+def _problem(entry: Entry, records: Sequence[Any], seen: Sequence[Seen]) -> str:
+    """What is wrong with the records of the data, of each unit and of all together, and with what could be seen of them."""
+    first = seen[0]
+    if any(other != first for other in seen):
+        return "\n".join(f"seen of part {place}: {other}" for place, other in enumerate(seen))
+    if first.said:
+        return f"said: {first.said}"
     if (
-        "charge" in seen.state
-        or "failed" in seen.state
-        or (seen.refused and not seen.refused.startswith(("InputError", "SourceError")))
+        "charge" in first.state
+        or "failed" in first.state
+        or (first.refused and not first.refused.startswith(("InputError", "SourceError")))
+        or (first.refused and "reading" in first.state)
     ):
-        return f"{seen}"
+        return f"{first}"
     if entry.name == "twin codes":
-        return "" if seen.refused else "names that are equal once read were not refused"
-    if data is None:
-        return "" if not seen.state else f"{seen}"
-    if both != data + own:
-        more, less = both - (data + own), (data + own) - both
-        return f"records of others changed: more {dict(more)}, less {dict(less)}; of one {dict(own)}"
-    wrong = entry.fault(own)
+        return "" if first.refused else "names that are equal once read were not refused"
+    *parts, together = records
+    if together is None:
+        return "" if not first.state else f"{first}"
+    alone = sum(parts, Counter())
+    if together != alone:
+        more, less = together - alone, alone - together
+        return f"records of others changed: more {dict(more)}, less {dict(less)}; of the units {[dict(own) for own in parts[1:]]}"
+    wrong = next(filter(None, map(entry.fault, parts[1:])), "")
     return f"one unit has {wrong}" if wrong else ""

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 
 from tests.neighbours.values import Beyond, Column
 from tests.support.hostile import objects
@@ -90,8 +91,31 @@ def _arrow_array(column: Column, rng: np.random.Generator) -> pa.Array:
 
 def _arrow_table(columns: Columns, rng: np.random.Generator, _: Path) -> pa.Table:
     table = pa.table({name: _arrow_array(column, rng) for name, column in columns.items()})
-    cut = int(rng.integers(0, len(table) + 1))
-    return pa.concat_tables([table[:cut], table[cut:]]) if rng.random() < 0.5 else table
+    layout, cut = int(rng.integers(4)), int(rng.random() * (len(table) + 1))
+    if layout == 0:
+        return table
+    parts = [table[:cut], table[cut:]]
+    if layout == 2:  # of which each has a dictionary of its own
+        parts = [pa.table({name: _again(column) for name, column in zip(part.column_names, part.columns, strict=True)}) for part in parts]  # fmt: skip
+    elif layout == 3:
+        parts = [pa.table({name: _in_runs(column) for name, column in zip(part.column_names, part.columns, strict=True)}) for part in parts]  # fmt: skip
+    return pa.concat_tables(parts)
+
+
+def _again(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column whose dictionary, if it has one, is made of its own values."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    return pa.chunked_array([column.cast(column.type.value_type).combine_chunks().dictionary_encode()])
+
+
+def _in_runs(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column as runs of equal values, where Arrow makes some."""
+    if not (
+        pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or column.type == pa.string()
+    ):
+        return column
+    return vars(pyarrow.compute)["run_end_encode"](column.combine_chunks())
 
 
 def _parquet(columns: Columns, rng: np.random.Generator, folder: Path) -> Path:
@@ -103,8 +127,9 @@ def _parquet(columns: Columns, rng: np.random.Generator, folder: Path) -> Path:
 
 
 def _arrow_file(columns: Columns, rng: np.random.Generator, folder: Path) -> Path:
-    table = _arrow_table(columns, rng, folder)
-    table = table.unify_dictionaries()
+    table = pa.table({name: _arrow_array(column, rng) for name, column in columns.items()})
+    cut = int(rng.random() * (len(table) + 1))
+    table = pa.concat_tables([table[:cut], table[cut:]]).unify_dictionaries()
     with pa.OSFile(str(folder / "data.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return folder / "data.arrow"
@@ -134,6 +159,8 @@ def _pandas_column(column: Column, rng: np.random.Generator) -> pd.Series:
             and not signaling
         ):
             made.append(lambda: pd.Series(pd.Categorical(values)))
+            if kind in (int, float, bool) and None not in values:
+                made.append(lambda: pd.Series(pd.arrays.SparseArray(values)))
         if kind is str and not any("\x00" in value or not _is_text(value) for value in values if value):
             made += [
                 lambda: pd.Series(values, dtype="string"),

@@ -308,39 +308,68 @@ def _open_relation(relation: Any, roles: Roles) -> Any:
         name: (duckdb_kind(dtype), str(dtype))
         for name, dtype in zip(relation.columns, relation.types, strict=True)
     }
-    rows = "isotone_rows"
-    if relation.query(rows, "SELECT current_setting('default_collation')").fetchall()[0][0]:
-        raise InputError(
-            "This connection of DuckDB compares all texts by a collation. Reset default_collation first."
-        )
-    plan = json.dumps(relation.query(rows, f"EXPLAIN (FORMAT json) SELECT * FROM {rows}").fetchall())
-    if "PANDAS_SCAN" in plan:
+    stands_on = _stands_on(relation)
+    if "PANDAS_SCAN" in stands_on:
         raise InputError(
             "This relation of DuckDB stands on a pandas frame, whose types DuckDB takes from some of its values. Pass the frame itself."
         )
-    text = next(
-        (
-            form
-            for form in ("CSV", "JSON")
-            if f"READ_{form}" in plan.upper().replace("READ_NDJSON", "READ_JSON")
-        ),
-        None,
-    )
+    text = next((form for form in ("CSV", "JSON") if any(form in source for source in stands_on)), None)
     if text is not None:
         raise InputError(
             f"This relation of DuckDB stands on a {text} file, whose types DuckDB takes from some of its lines. Pass the path itself, or make a "
             "table of it first."
         )
-    floats = [name for name in column_names(roles) if types.get(name, ("", ""))[0] == "float"]
-    if floats and "PARQUET" in plan.upper():
+    if any("PARQUET" in source for source in stands_on):
         raise InputError(
-            f"This relation of DuckDB stands on Parquet files and has the column {floats[0]!r} of floats. Their statistics leave out what is not "
-            "a number, and DuckDB believes them. Pass the path itself, or make a table of it first."
+            "This relation of DuckDB stands on Parquet files. Their statistics leave out what is not a number, and DuckDB believes them: one row "
+            "could change what a condition says of another. Pass the path itself, or make a table of the files first."
         )
-    if "ARROW_SCAN" not in plan:  # a frame in memory, whose types may come from its values
+    for source in sorted(stands_on):
+        if not any(known in source for known in _SCANS):
+            raise InputError(
+                f"This relation of DuckDB stands on {source}, which is not on the list of what is read: tables and Arrow. Make a "
+                "table of it first."
+            )
+    if not any(
+        "ARROW_SCAN" in source for source in stands_on
+    ):  # a frame in memory, whose types may come from its values
         require_kinds(roles, types, "The table")
     chosen = relation.project(", ".join(map(quoted, column_names(roles))))
     return engine_columns(chosen, collated=True)
+
+
+_SCANS = (
+    "SEQ_SCAN", "TABLE_SCAN", "INDEX_SCAN", "ARROW_SCAN", "DUMMY_SCAN", "CTE_SCAN", "DELIM_", "CHUNK_GET",
+    "COLUMN_DATA_SCAN", "EXPRESSION_GET", "EMPTY_RESULT", "RANGE", "GENERATE_SERIES",
+)  # fmt: skip
+"""What a relation of DuckDB may stand on, by the names in its plans. Other readers may fail on a value, or take types from some of them."""
+
+
+def _stands_on(relation: Any) -> set[str]:
+    """What a relation stands on, by the plan as it was written.
+
+    The plan that is run leaves out what statistics show to be empty, so that it depends on contents.
+    """
+    rows = "isotone_rows"
+    settings = "SELECT current_setting('default_collation'), current_setting('explain_output')"
+    collation, before = relation.query(rows, settings).fetchall()[0]
+    if collation:
+        raise InputError(
+            "This connection of DuckDB compares all texts by a collation. Reset default_collation first."
+        )
+    relation.query(rows, "SET explain_output = 'all'")
+    try:
+        plans = dict(relation.query(rows, f"EXPLAIN (FORMAT json) SELECT * FROM {rows}").fetchall())
+    finally:
+        relation.query(rows, f"SET explain_output = '{before}'")
+    ends, left = set[str](), json.loads(plans["logical_plan"])
+    while left:
+        node = left.pop()
+        below = node.get("children", [])
+        left += below
+        if not below:
+            ends.add(node["name"].strip().upper())
+    return ends
 
 
 def _open_spark(frame: Frame, roles: Roles) -> Frame:

@@ -305,6 +305,39 @@ def test_a_relation_on_a_file_of_text_is_refused(tmp_path):
     assert counted(connection.table("t"), "u") == (2, 2)
 
 
+def test_a_relation_on_parquet_is_refused_whatever_statistics_say(tmp_path):
+    """By them a condition leaves out what is not a number, unless another row is there; and a plan that is run leaves out the file."""
+    connection = duckdb.connect()
+    setting = connection.execute("SELECT current_setting('explain_output')").fetchall()
+    for place, more in enumerate([[], [0.9]]):
+        numbers = [float("nan"), 0.1, *more]
+        file = tmp_path / f"{place}.parquet"
+        pq.write_table(
+            pa.table({"u": list(range(len(numbers))), "a": [1] * len(numbers), "f": numbers}), file
+        )
+        for query in (
+            f"SELECT u, a FROM '{file}' WHERE f > 0.5",
+            f"SELECT u, CAST(f > 0.5 AS INTEGER) AS a FROM '{file}'",
+            f"SELECT u, a FROM '{file}' WHERE u > 1",
+        ):
+            with pytest.raises(InputError, match="stands on Parquet files"):
+                counted(connection.sql(query), "u")
+        connection.execute(f"CREATE OR REPLACE TABLE t AS FROM '{file}'")
+        assert counted(connection.sql("SELECT u, a FROM t WHERE f > 0.5"), "u") == (1 + place, 1 + place)
+    assert connection.execute("SELECT current_setting('explain_output')").fetchall() == setting
+
+
+def test_a_relation_on_what_is_not_listed_is_refused(tmp_path):
+    connection = duckdb.connect()
+    connection.execute('CREATE TABLE "READ_CSV parquet" AS SELECT 1 AS u, 1 AS a')
+    assert counted(
+        connection.sql("""SELECT * FROM "READ_CSV parquet" WHERE 'PARQUET' != 'PANDAS_SCAN'"""), "u"
+    ) == (1, 1)
+    (tmp_path / "d.txt").write_text("1")
+    with pytest.raises(InputError, match="stands on READ_TEXT, which is not on the list"):
+        counted(connection.sql(f"SELECT content AS u, 1 AS a FROM read_text('{tmp_path / 'd.txt'}')"), "u")
+
+
 def test_a_line_that_is_no_json_is_never_asked_for_a_value(tmp_path):
     """Whatever is filtered above: the engine puts its filters in an order of its own."""
     lines = [json.dumps({"u": str(i), "a": 1}) if i % 7 else '{"u": 1' for i in range(7_000)]
