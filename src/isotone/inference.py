@@ -541,16 +541,16 @@ def clipped(value: float, half: float, level: float, positive: bool) -> Estimate
     return Estimate(max(value, 0.0), 0.0, high, level, AT_THE_LIMIT if value < 0 else "")
 
 
-def _over(found: Estimate, records: int) -> Estimate:
+def _over(estimate: Estimate, records: int) -> Estimate:
     if records == 0:
-        return Estimate(None, 0.0, 1.0, found.confidence, NOT_KNOWN)
-    value, low, high = ((x or 0.0) / records for x in (found.value, found.low, found.high))
+        return Estimate(None, 0.0, 1.0, estimate.confidence, NOT_KNOWN)
+    value, low, high = ((x or 0.0) / records for x in (estimate.value, estimate.low, estimate.high))
     if low > 1:
-        return Estimate(1.0, 1.0, 1.0, found.confidence, UNUSUAL)
+        return Estimate(1.0, 1.0, 1.0, estimate.confidence, UNUSUAL)
     if min(high, 1.0) - low > 0.999:
-        return Estimate(None, low, min(high, 1.0), found.confidence, NOT_KNOWN)
-    note = AT_THE_LIMIT if value > 1 else found.note
-    return Estimate(min(value, 1.0), low, min(high, 1.0), found.confidence, note)
+        return Estimate(None, low, min(high, 1.0), estimate.confidence, NOT_KNOWN)
+    note = AT_THE_LIMIT if value > 1 else estimate.note
+    return Estimate(min(value, 1.0), low, min(high, 1.0), estimate.confidence, note)
 
 
 def _of_region(a: float, b: float, ends: tuple[float, float] | None, level: float) -> Estimate:
@@ -603,12 +603,12 @@ _SIZES = 6
 _PRECISION = 1e-5
 
 
-def population_proportion(found: Measured, part: Any, level: float, deff: Any = 1) -> Estimate:
+def population_proportion(published: Measured, part: Any, level: float, deff: Any = 1) -> Estimate:
     """The share of ``part`` in the population, where the number of records is public, by inverting both tails."""
-    effect, x, n = _effect(deff), found.place(part), found.records
+    effect, x, n = _effect(deff), published.place(part), published.records
     if not n:
         return Estimate(None, 0.0, 1.0, level, NOT_KNOWN, "population")
-    noise, y = found.law.draws[:, x].astype(np.float64), float(found.values[x])
+    noise, y = published.law.draws[:, x].astype(np.float64), float(published.values[x])
     ranked = {1: np.sort(noise), -1: np.sort(-noise)}
     least, worth = _threshold((1 - level) / 2, noise.size), max(round(n / effect), 1)
 
@@ -625,20 +625,20 @@ def population_proportion(found: Measured, part: Any, level: float, deff: Any = 
     return shown_ratio(value, low, high, level, about="population")
 
 
-def population_share(found: Measured, part: Any, of: Any, level: float, deff: Any = 1) -> Estimate:
+def population_share(counts: Measured, part: Any, of: Any, level: float, deff: Any = 1) -> Estimate:
     """The share of ``part`` in ``of`` in the population. The unknown size of the whole is taken at its worst."""
-    effect, x = _effect(deff), found.place(part)
-    if of is None and not found.has_total:
+    effect, x = _effect(deff), counts.place(part)
+    if of is None and not counts.has_total:
         raise InputError(
             "The share of all needs the number of records: state it with records=, if it is public."
         )
-    z = len(found.P) if of is None else found.place(of)
-    if of is not None and not found.P.leq(found.P.elements[x], found.P.elements[z]):
+    z = len(counts.P) if of is None else counts.place(of)
+    if of is not None and not counts.P.leq(counts.P.elements[x], counts.P.elements[z]):
         raise InputError(f"{part!r} does not imply {of!r}, so it is no part of it.")
-    a, b = float(found.values[x]), float(found.values[z])
-    noise_a, noise_b = (found.law.draws[:, i].astype(np.float64) for i in (x, z))
+    a, b = float(counts.values[x]), float(counts.values[z])
+    noise_a, noise_b = (counts.law.draws[:, i].astype(np.float64) for i in (x, z))
     outside = max(_NUISANCE, _LEAST_EVENTS / noise_a.size)  # which few draws could not show
-    half = float(found.law.upper(np.abs(noise_b), 1 - outside))
+    half = float(counts.law.upper(np.abs(noise_b), 1 - outside))
     if b + half < 1:
         return Estimate(None, 0.0, 1.0, level, NOT_KNOWN, "population")
     sizes = np.unique(np.rint(np.linspace(max(b - half, 1), b + half, _SIZES)).astype(np.int64))[::-1]
@@ -720,25 +720,25 @@ def _effect(deff: Any) -> float:
 # intervals are, never whether they hold (docs/theory/inference.md, sections 5 and 6).
 
 
-def given_records(found: Measured, records: int) -> Measured:
+def given_records(counts: Measured, records: int) -> Measured:
     """The counts adjusted by the error of the noisy number of records, ``y - β·(T - records)``.
 
     β is the slope of the noise on each count on that of the number of records, so the variance falls by the share
     that the two have in common. Unbiased if ``records`` is right.
     """
-    if not found.has_total:
+    if not counts.has_total:
         raise InputError("This release has no number of records to compare with: release with total=True.")
-    slope, n = found.slope(), len(found.P)
+    slope, n = counts.slope(), len(counts.P)
     weights = np.concatenate((np.eye(n), -slope[None, :]))
-    law = found.law.linear(weights)
-    values = found.values[:n] - slope * (found.values[n] - records)
-    variance = np.maximum(found.variance[:n] - slope**2 * found.variance[n], 0.0)
+    law = counts.law.linear(weights)
+    values = counts.values[:n] - slope * (counts.values[n] - records)
+    variance = np.maximum(counts.variance[:n] - slope**2 * counts.variance[n], 0.0)
 
     def covariance() -> Floats:
-        return found.covariance()[:n, :n] - found.variance[n] * np.outer(slope, slope)
+        return counts.covariance()[:n, :n] - counts.variance[n] * np.outer(slope, slope)
 
     return replace(
-        found,
+        counts,
         values=values,
         law=law,
         variance=variance,
@@ -746,7 +746,7 @@ def given_records(found: Measured, records: int) -> Measured:
         has_total=False,
         records=records,
         whole=False,
-        shape=f"given {found.shape}" if found.shape else "",
+        shape=f"given {counts.shape}" if counts.shape else "",
     )
 
 

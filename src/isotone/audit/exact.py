@@ -356,17 +356,17 @@ _FILTERS = 12  # records tried by an exact audit, besides the longest
 def example_of(kind: type[Any], epsilon: Number) -> Any:
     """A mechanism of this class on a gate and two questions that it opens, on a chain, or on a hierarchy."""
     P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
-    asked = inspect.signature(kind).parameters
-    given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in asked else {"epsilon": epsilon}
-    given |= {"p": 3} if "p" in asked else {}
-    given |= {"groups": 2} if "groups" in asked else {}
+    parameters = inspect.signature(kind).parameters
+    given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in parameters else {"epsilon": epsilon}
+    given |= {"p": 3} if "p" in parameters else {}
+    given |= {"groups": 2} if "groups" in parameters else {}
     settings: list[tuple[Poset, dict[str, Any]]] = [
         (P, {}),
         (P, {"max_size": 2}),
         (Poset.chain(P.elements), {}),
         (Poset.from_mapping(dict.fromkeys(("twice", "meds"), "hyp"), children="partition"), {}),
     ]
-    if "catch_all" in asked:
+    if "catch_all" in parameters:
         given |= {"records": 10, "catch_all": "meds"}
     for order, more in settings:
         with suppress(InputError):

@@ -117,17 +117,18 @@ def quantile(
     from isotone.release import load_release
 
     release = load_release(folder)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "confidence": confidence,
         "group": release.group_named(group or ()),
         "band": "population" if population else None,
     }
-    wanted = levels or ([] if at or gini else ["0.05", "0.25", "0.5", "0.75", "0.95"])
+    expected = levels or ([] if at or gini else ["0.05", "0.25", "0.5", "0.75", "0.95"])
     result = [
-        (f"quantile {q}", each) for q, each in zip(wanted, release.quantiles(wanted, **asked), strict=True)
+        (f"quantile {q}", each)
+        for q, each in zip(expected, release.quantiles(expected, **options), strict=True)
     ]
-    result += [(f"share up to {x}", release.cdf(x, **asked)) for x in at or ()]
-    result += [("Gini coefficient", release.gini(**asked))] if gini else []
+    result += [(f"share up to {x}", release.cdf(x, **options)) for x in at or ()]
+    result += [("Gini coefficient", release.gini(**options))] if gini else []
     rows = [{"asked": name, **each.plain()} for name, each in result]
     _show([name for name, _ in result], rows, as_json=as_json, single=False)
 
@@ -145,15 +146,15 @@ def survival(
     from isotone.release import load_release
 
     release = load_release(folder)
-    asked: dict[str, Any] = {"confidence": confidence, "group": release.group_named(group or ())}
-    found = [(f"survival at {time}", release.survival(time, **asked)) for time in times or ()]
-    found += [(f"at risk after {time}", release.at_risk(time, **asked)) for time in times or ()]
-    found += [
-        ("median", release.quantile(0.5, **asked)),
-        ("restricted mean", release.restricted_mean(**asked)),
+    options: dict[str, Any] = {"confidence": confidence, "group": release.group_named(group or ())}
+    figures = [(f"survival at {time}", release.survival(time, **options)) for time in times or ()]
+    figures += [(f"at risk after {time}", release.at_risk(time, **options)) for time in times or ()]
+    figures += [
+        ("median", release.quantile(0.5, **options)),
+        ("restricted mean", release.restricted_mean(**options)),
     ]
-    rows = [{"asked": name, **each.plain()} for name, each in found]
-    _show([name for name, _ in found], rows, as_json=as_json, single=False)
+    rows = [{"asked": name, **each.plain()} for name, each in figures]
+    _show([name for name, _ in figures], rows, as_json=as_json, single=False)
 
 
 def change(

@@ -120,29 +120,29 @@ def plan(
 
     _refuse_unheard(context.params)
     budgets, sizes = _parts(epsilon), _sizes(max_size)
-    asked = load_spec(spec)
+    described = load_spec(spec)
     with progress_bar("planning", quiet=quiet or as_json) as progress:
         if error is not None:
-            value = epsilon_for(asked, error, confidence, each=each, records=records, progress=progress)
+            value = epsilon_for(described, error, confidence, each=each, records=records, progress=progress)
             plain: Any = _sentence(value)
         elif waves is not None:
-            plain = waves_of(asked, waves, confidence, progress=progress)
+            plain = waves_of(described, waves, confidence, progress=progress)
             value = plain.plain()
         elif compare is not None:
             shares, people = _compared(compare, records)
             seen = {
                 name: visible(one, shares, people, element=element, confidence=confidence, progress=progress)
-                for name, one in variants(asked, epsilon=budgets)
+                for name, one in variants(described, epsilon=budgets)
             }
             plain = "\n".join(f"{name}: {one}" if epsilon else str(one) for name, one in seen.items())
             values = {name: one.plain() for name, one in seen.items()}
             value = values if epsilon else values["as it is"]
         elif epsilon or max_size or add or drop or guess:
-            several = variants(asked, epsilon=budgets, max_size=sizes, add=_pairs(add), drop=_pairs(drop))
+            several = variants(described, epsilon=budgets, max_size=sizes, add=_pairs(add), drop=_pairs(drop))
             value = side_by_side(several, records=records, guess=guess, progress=progress)
             plain = _table(value)
         else:
-            plain = asked.plan(progress, records=records, rows_per_unit=rows_per_unit)
+            plain = described.plan(progress, records=records, rows_per_unit=rows_per_unit)
             value = plain.plain()
             if found is not None:
                 plain.write_found(found)
@@ -163,8 +163,8 @@ _ALONE = ("--records", "--rows-per-unit", "--found")
 def _refuse_unheard(parameters: dict[str, Any]) -> None:
     """No option is passed over in silence."""
     options = {f"--{name.replace('_', '-')}": value for name, value in parameters.items()}
-    asked = (*_HEARD, *_ALONE, "--each", "--element")
-    given = [name for name in asked if options[name] is not False and options[name] not in (None, ())]
+    flags = (*_HEARD, *_ALONE, "--each", "--element")
+    given = [name for name in flags if options[name] is not False and options[name] not in (None, ())]
     question = next((name for name in _HEARD if name in given), None)
     heard = {*_ALONE} if question is None else _HEARD[question] | {question}
     unheard = [name for name in given if name not in heard]
@@ -257,15 +257,15 @@ def release(
 
     try:
         with progress_bar("releasing", quiet=quiet or as_json) as progress:
-            asked = load_spec(spec)
-            done = deliver(asked, again=again, progress=progress)
+            described = load_spec(spec)
+            done = deliver(described, again=again, progress=progress)
     except KeyboardInterrupt:
         errors.print(
             "isotone: interrupted. A charge that was made stays spent. If nothing was drawn under it, the same command "
             "takes it over at no cost: see 'isotone ledger show'."
         )
         raise typer.Exit(130) from None
-    result, folder, fresh = done.release, asked.target, done.fresh
+    result, folder, fresh = done.release, described.target, done.fresh
     value = {"folder": str(folder), "new": fresh, "columns": {k: list(v) for k, v in result.columns.items()}}
     show(value, as_json=as_json, quiet=quiet, plain=release_table(result))
     sentence = (
@@ -273,7 +273,7 @@ def release(
     )
     if not as_json and not quiet:
         out.print(f"{sentence} in {folder}", markup=False)
-        if not fresh and asked.output.title not in (None, result.manifest.stated.title):
+        if not fresh and described.output.title not in (None, result.manifest.stated.title):
             out.print("The new title is not used: a title is sealed with its release.", markup=False)
         if (folder / "report.html").exists():
             out.print(f"Report: {folder / 'report.html'}", markup=False)

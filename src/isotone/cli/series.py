@@ -29,14 +29,14 @@ def series_open(
     """Charge once for all periods, and draw all noise. No data is read."""
     from isotone.release import load_spec
 
-    asked = load_spec(spec).over_time
+    series = load_spec(spec).over_time
     with progress_bar("opening", quiet=quiet) as progress:
-        opened = asked.open(again=again, progress=progress)
+        opened = series.open(again=again, progress=progress)
     if not quiet:
-        periods = asked.described.periods
+        periods = series.described.periods
         out.print(
             f"The series is open: {len(periods)} periods, {periods[0]} to {periods[-1]}, under charge {opened.number}. "
-            f"{asked.secrets} is as sensitive as the data: keep no copy of it.",
+            f"{series.secrets} is as sensitive as the data: keep no copy of it.",
             markup=False,
         )
 
@@ -52,19 +52,19 @@ def series_close(
     from isotone.release import load_spec
     from isotone.release.kinds.series.description import period_of
 
-    asked = load_spec(spec).over_time
+    series = load_spec(spec).over_time
     with progress_bar("closing", quiet=quiet or as_json):
-        done = asked.close(period)
+        done = series.close(period)
     result = done.release
     value = {
-        "folder": str(asked.spec.target),
+        "folder": str(series.spec.target),
         "new": done.fresh,
         "columns": {k: list(v) for k, v in result.columns.items()},
     }
     show(value, as_json=as_json, quiet=quiet, plain=release_table(period_of(result, period)))
     if not as_json and not quiet:
         sentence = "" if done.fresh else f"{period} was closed before; nothing was read. "
-        out.print(f"{sentence}The series is in {asked.spec.target}", markup=False)
+        out.print(f"{sentence}The series is in {series.spec.target}", markup=False)
 
 
 @series_app.command("show")
@@ -100,8 +100,8 @@ def series_show(
     if not names:
         show(value, as_json=as_json, quiet=False, plain=sentence)
         return
-    asked = period or names[-1]
-    rows = period_of(result, asked) if since is None else new_since(result, asked, since)
+    last = period or names[-1]
+    rows = period_of(result, last) if since is None else new_since(result, last, since)
     value |= (
         {} if since is None else {"since": since, "columns": {k: list(v) for k, v in rows.columns.items()}}
     )
@@ -118,8 +118,8 @@ def series_erase(
     """Freeze what a unit reached under a random name, as it asked to be forgotten. It stays counted."""
     from isotone.release import load_spec
 
-    asked = load_spec(spec).over_time
-    asked.described.erase(unit, ledger=asked.ledger, secrets=asked.secrets)
+    series = load_spec(spec).over_time
+    series.described.erase(unit, ledger=series.ledger, secrets=series.secrets)
     out.print(
         "Done, if it was in the register. What it had reached stays counted. If it comes back in the data it counts once more, "
         "which costs its privacy as much again: remove its rows.",

@@ -180,18 +180,18 @@ def read_breakdown(
     if unlisted == OTHER:
         attributes = [a.with_other() for a in attributes]
     result = Breakdown(tuple(attributes), (), unlisted)
-    asked = (
-        _default(attributes) if margins is None else [margin_of(result, said) for said in _listed(margins)]
+    listed = (
+        _default(attributes) if margins is None else [margin_of(result, names) for names in _listed(margins)]
     )
-    if not asked or len(asked) > MOST_MARGINS:
-        raise InputError(f"A breakdown has 1 to {MOST_MARGINS} margins, not {len(asked)}.")
-    for i, margin in enumerate(asked):
-        if margin in asked[:i]:
+    if not listed or len(listed) > MOST_MARGINS:
+        raise InputError(f"A breakdown has 1 to {MOST_MARGINS} margins, not {len(listed)}.")
+    for i, margin in enumerate(listed):
+        if margin in listed[:i]:
             raise InputError(f"The margin {result.label(margin)!r} is listed twice.")
-    for a, levels in zip(attributes, zip(*asked, strict=True), strict=True):
+    for a, levels in zip(attributes, zip(*listed, strict=True), strict=True):
         if max(levels) < len(a.names):
             raise InputError(f"by names {a.column!r}, which is in no margin. Leave it out.")
-    return Breakdown(tuple(attributes), tuple(asked), unlisted)
+    return Breakdown(tuple(attributes), tuple(listed), unlisted)
 
 
 def _listed(margins: Any) -> list[Any]:
@@ -257,13 +257,13 @@ def _default(attributes: Sequence[Attribute]) -> list[Margin]:
     return list(dict.fromkeys([tuple(none), *single, everything]))
 
 
-def margin_of(breakdown: Breakdown, said: Any) -> Margin:
+def margin_of(breakdown: Breakdown, margin: Any) -> Margin:
     """A margin as the user names it, "" for the total, "*" for all attributes, a name, or several."""
-    if isinstance(said, str) and said == ALL:
+    if isinstance(margin, str) and margin == ALL:
         return tuple(len(a.names) for a in breakdown.attributes)
-    names = [name for name in [said] if name != TOTAL] if isinstance(said, str) else said
+    names = [name for name in [margin] if name != TOTAL] if isinstance(margin, str) else margin
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnknownVariableType]
-        raise InputError(f"A margin is a name of by, several of them, '' or '*', not {shown(said)}.")
+        raise InputError(f"A margin is a name of by, several of them, '' or '*', not {shown(margin)}.")
     place = {
         name: (i, level) for i, a in enumerate(breakdown.attributes) for level, name in enumerate(a.names, 1)
     }
@@ -271,11 +271,11 @@ def margin_of(breakdown: Breakdown, said: Any) -> Margin:
     for name in names:  # pyright: ignore[reportUnknownVariableType]
         if name not in place:
             near = did_you_mean(str(name), place) or f"; there are: {', '.join(place)}"  # pyright: ignore[reportUnknownArgumentType]
-            raise InputError(f"The margin {shown(said)} does not exist: by does not name {name!r}{near}")
+            raise InputError(f"The margin {shown(margin)} does not exist: by does not name {name!r}{near}")
         i, level = place[name]
         if levels[i]:
             raise InputError(
-                f"The margin {shown(said)} names one attribute twice. Name its finer level alone."
+                f"The margin {shown(margin)} names one attribute twice. Name its finer level alone."
             )
         levels[i] = level
     return tuple(levels)

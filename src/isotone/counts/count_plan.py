@@ -405,12 +405,12 @@ def _named(name: str, setting: Setting, guarantee: Guarantee) -> AdditiveMechani
         raise InputError(f"{name} has no use for care. Leave it out, or leave the choice to the plan.")
     # noise of its own for each group must be for adding or removing: a unit that is replaced may change groups
     apart = groups is not None and "groups" not in takes
-    asked = guarantee.of_one_unit() if apart else guarantee
+    own = guarantee.of_one_unit() if apart else guarantee
     more = {"care": setting.care, "relaxation": setting.relaxation, **(fixed or {})}
     more |= {"groups": groups} if "groups" in takes else {}
     given = {key: value for key, value in more.items() if value is not None}
     try:
-        return kind(setting.P, **budget_of(asked), **setting.common(asked), **given)
+        return kind(setting.P, **budget_of(own), **setting.common(own), **given)
     except TypeError:
         without = "" if setting.relaxation is None else " or needs no relaxation"
         raise InputError(
@@ -468,17 +468,17 @@ def _of_best(stated: Guarantee, mechanisms: Sequence[AdditiveMechanism]) -> str:
     if grouped or relaxed or len(mechanism.P) > _LARGEST:
         return ""
     try:
-        asked = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
+        other_neighbours = stated.of_one_unit() if stated.adjacency.exchanges else stated.replacing()
     except InputError:  # δ would be above 1
         return ""
     size = next((m.max_size for m in mechanisms if m.max_size), None)
     setting = Setting(mechanism.P, mechanism.contributions, size, care=getattr(mechanism, "care", None))
-    other = best_mechanism(setting, asked).error().rmse
+    other = best_mechanism(setting, other_neighbours).error().rmse
     if stated.adjacency.exchanges:
-        return _as_public(_budget(asked), other)
+        return _as_public(_budget(other_neighbours), other)
     if other >= 0.999 * mechanism.error().rmse:
         return ""
-    return _if_public(_budget(asked), other)
+    return _if_public(_budget(other_neighbours), other)
 
 
 def _as_public(budget: str, rmse: float) -> str:

@@ -378,16 +378,16 @@ def project_tree(tree: Hierarchy, values: Floats, weights: Floats, upper: float 
         prices[x], amounts[x], slopes[x] = at + own * (total - values[x]), total, slope / (1 + own * slope)
     result, price = np.zeros(n), np.zeros(n)
     for x, above in enumerate(tree.parent.tolist()):
-        asked = price[above] if above >= 0 else _root_price(prices[x], amounts[x], slopes[x], upper)
-        result[x] = _at(prices[x], amounts[x], slopes[x], np.array([asked]))[0]
-        price[x] = asked - weights[x] * (result[x] - values[x])
+        own_price = price[above] if above >= 0 else _root_price(prices[x], amounts[x], slopes[x], upper)
+        result[x] = _at(prices[x], amounts[x], slopes[x], np.array([own_price]))[0]
+        price[x] = own_price - weights[x] * (result[x] - values[x])
     return _added(tree, result)
 
 
-def _at(prices: Floats, amounts: Floats, slope: float, asked: Floats) -> Floats:
+def _at(prices: Floats, amounts: Floats, slope: float, at: Floats) -> Floats:
     """A piecewise linear amount at the prices asked, 0 before the first."""
-    beyond = np.maximum(asked - prices[-1], 0.0) * slope
-    return np.interp(asked, prices, amounts) + beyond
+    beyond = np.maximum(at - prices[-1], 0.0) * slope
+    return np.interp(at, prices, amounts) + beyond
 
 
 def _root_price(prices: Floats, amounts: Floats, slope: float, upper: float | None) -> float:

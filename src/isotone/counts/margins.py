@@ -205,18 +205,18 @@ def importance_of(breakdown: Breakdown, importance: Any) -> Floats:
             f"importance must be 'margins', 'cells' or a weight for each margin, not {shown(importance)}."
         )
     weights = dict.fromkeys(margins, 1.0)
-    for said, weight in pairs:  # pyright: ignore[reportUnknownVariableType]
+    for name, weight in pairs:  # pyright: ignore[reportUnknownVariableType]
         number = exact(weight, "importance")
         if not _LEAST <= number <= 1 / _LEAST:
             raise InputError(f"The importance of a margin must be between 1e-9 and 1e9, not {shown(weight)}.")
-        weights[_known(breakdown, said)] = float(number)
+        weights[_known(breakdown, name)] = float(number)
     return np.array([weights[margin] for margin in margins])
 
 
-def _known(breakdown: Breakdown, said: Any) -> Margin:
-    margin = margin_of(breakdown, said)
+def _known(breakdown: Breakdown, given: Any) -> Margin:
+    margin = margin_of(breakdown, given)
     if margin not in breakdown.margins:
-        raise InputError(f"importance names {shown(said)}, which is not among the margins.")
+        raise InputError(f"importance names {shown(given)}, which is not among the margins.")
     return margin
 
 
@@ -596,9 +596,9 @@ def _simulated(mechanism: MarginsMechanism, cells: Sequence[Cell], size: int, la
             # to least squares a draw is one more element
             drawn = np.moveaxis(noise.reshape(len(rows), *sizes, n), 0, -2)
             tables.append(drawn.reshape(*sizes, len(rows) * n))
-        found = mechanism.fit.estimate(tables)
+        estimates = mechanism.fit.estimate(tables)
         for k, (margin, cell) in enumerate(cells):
-            own = found[margin].reshape(-1, len(rows), n)[cell]
+            own = estimates[margin].reshape(-1, len(rows), n)[cell]
             rows[:, k * n : (k + 1) * n] = own
     return result
 
@@ -633,27 +633,27 @@ def margins_mechanism(
     weights = importance_of(breakdown, importance)
 
     def chosen(
-        asked: Guarantee, kind: str | AdditiveMechanism | None, cared: Care | None
+        target: Guarantee, kind: str | AdditiveMechanism | None, cared: Care | None
     ) -> AdditiveMechanism:
         # a unit that is replaced may change its cell: each is guaranteed so much about adding that replacing follows
-        return choose_mechanism(replace(setting, care=cared), asked.of_one_unit(), kind)
+        return choose_mechanism(replace(setting, care=cared), target.of_one_unit(), kind)
 
     def shared(base: AdditiveMechanism) -> MarginsMechanism:
         if guarantee.kind != "zcdp" or base.guarantee.kind != "pure":
             return MarginsMechanism(base, breakdown, importance)
         return MarginsMechanism(base, breakdown, importance, rho=guarantee.of_one_unit().rho)
 
-    def best(asked: Guarantee) -> MarginsMechanism:
+    def best(target: Guarantee) -> MarginsMechanism:
         """The noise that is best for the shares of the cells, which need not be that for the whole budget."""
-        first = shared(chosen(asked, None, care))
-        if asked.kind != "pure" or len(P) > _SMALL or is_hierarchy(P):
+        first = shared(chosen(target, None, care))
+        if target.kind != "pure" or len(P) > _SMALL or is_hierarchy(P):
             return first
         result = {type(first.base): first}
         for share in {min(filter(None, first.shares)), max(first.shares)} - {1}:
-            base = chosen(replace(asked, epsilon=asked.epsilon * share), None, care)
+            base = chosen(replace(target, epsilon=target.epsilon * share), None, care)
             result.setdefault(type(base), shared(base.part(1 / share)))
         if setting.max_size is None and PosetMechanism not in result:  # its intervals are the shortest
-            result[PosetMechanism] = shared(chosen(asked, PosetMechanism.__name__, None))
+            result[PosetMechanism] = shared(chosen(target, PosetMechanism.__name__, None))
         return _shortest(list(result.values()), weights)
 
     if mechanism not in (None, "best"):
@@ -668,13 +668,13 @@ def margins_mechanism(
     return min(result, key=lambda one: float(weights @ one.mean_variances()))
 
 
-def _shortest(found: list[MarginsMechanism], weights: NDArray[np.float64]) -> MarginsMechanism:
+def _shortest(mechanisms: list[MarginsMechanism], weights: NDArray[np.float64]) -> MarginsMechanism:
     """Of those with nearly the least error the one with the shortest intervals.
 
     Those of noise on whole numbers are proved for any law of the kind, and wide.
     """
-    errors = [math.sqrt(float(weights @ one.mean_variances())) for one in found]
-    near = [one for one, error in zip(found, errors, strict=True) if error <= _NEAR * min(errors)]
+    errors = [math.sqrt(float(weights @ one.mean_variances())) for one in mechanisms]
+    near = [one for one, error in zip(mechanisms, errors, strict=True) if error <= _NEAR * min(errors)]
     return min(
         near,
         key=lambda one: float(

@@ -317,9 +317,9 @@ class NestedMeans:
             total = axis.beyond(total, i, component[i])
         return total
 
-    def _table(self, margin: Margin, found: dict[Margin, Floats]) -> Floats:
+    def _table(self, margin: Margin, tables: dict[Margin, Floats]) -> Floats:
         parts, total = self.components, 0.0
-        for component, table in found.items():
+        for component, table in tables.items():
             if not parts.breakdown.covers(margin, component):
                 continue
             for i, axis in enumerate(parts.axes):
@@ -510,14 +510,14 @@ class NestedLeastSquares:
     def _passed(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """One pass up the tree and one down."""
         upward, inverse = self._solved
-        told = self._told(measured)
+        precisions = self._told(measured)
         finest = len(self.tree.parents)
-        means, sums = list(told), list(told)
-        means[finest] = self._times(upward, finest, told[finest])
+        means, sums = list(precisions), list(precisions)
+        means[finest] = self._times(upward, finest, precisions[finest])
         for level in range(finest - 1, -1, -1):
             sums[level] = self.tree.added(means[level + 1], 0, level + 1, level)
             # what the children say together, and what the node says
-            both = self._times(inverse, level, sums[level]) + told[level]
+            both = self._times(inverse, level, sums[level]) + precisions[level]
             means[level] = self._times(upward, level, both)
         best = [means[0]]
         for level, above in enumerate(self.tree.parents):
@@ -538,15 +538,15 @@ class NestedLeastSquares:
     def _told(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """For each level what the tables say about its nodes, each weighted by its precision."""
         elements = next(table.shape[-1] for table in measured if table is not None)
-        told = [np.zeros((even.size, self.width, elements)) for even in self.tree.even]
+        result = [np.zeros((even.size, self.width, elements)) for even in self.tree.even]
         for one, margin, table in zip(
             self.tau.tolist(), self.components.breakdown.margins, measured, strict=True
         ):
             if table is not None and one > 0:
                 rows = np.moveaxis(np.asarray(table, dtype=np.float64), self.main, 0)
                 rows = rows.reshape(len(rows), -1, elements)
-                told[margin[self.main]] += one * (self._sums(self._rest(margin)).T @ rows)
-        return told
+                result[margin[self.main]] += one * (self._sums(self._rest(margin)).T @ rows)
+        return result
 
 
 # Least squares over margins, by components that the margins share.

@@ -254,11 +254,11 @@ def _checked(parts: _Parts, weights: Any) -> list[_Whole]:
     return result
 
 
-def _integers(found: list[_Weights]) -> list[_Whole]:
+def _integers(parts: list[_Weights]) -> list[_Whole]:
     """Weights of all parts on an integer scale, each with the share of the budget that is best."""
-    scale = np.cbrt([error for _, _, error in found])  # errors over squared shares, which add up to 1
+    scale = np.cbrt([error for _, _, error in parts])  # errors over squared shares, which add up to 1
     whole: list[_Whole] = []
-    for (own, sums, _), share in zip(found, scale / scale.max(), strict=True):
+    for (own, sums, _), share in zip(parts, scale / scale.max(), strict=True):
         weights = np.rint(np.maximum(own * share * _SCALE, 1)).astype(np.int64)
         whole.append((weights, np.rint(sums * share * _SCALE).astype(np.int64)))
     return whole

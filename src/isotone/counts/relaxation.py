@@ -638,19 +638,19 @@ class _RelaxationSearch:
         return np.append(centre, related[~np.isin(related, centre)][: count - len(centre)])
 
     def _consider(
-        self, contender: _Contender, found: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]
+        self, contender: _Contender, candidate: Matrix, placed: NDArray[np.bool_], order: NDArray[np.int64]
     ) -> None:
         """Complete a relaxation, and go on from it unless it is much worse."""
-        put_back(self.goal, found, placed, order, self.limit, int(self.rng.integers(3)))
-        log = self.log_count(found)
+        put_back(self.goal, candidate, placed, order, self.limit, int(self.rng.integers(3)))
+        log = self.log_count(candidate)
         if log < contender.current_log + HOPE:
-            missing = self.rng.permutation(np.argwhere((self.goal == 1) & (found == 0)))
-            try_pairs(found, missing, self.limit)
-            log = self.log_count(found)
+            missing = self.rng.permutation(np.argwhere((self.goal == 1) & (candidate == 0)))
+            try_pairs(candidate, missing, self.limit)
+            log = self.log_count(candidate)
         if log < max(contender.current_log + KEEP, contender.best_log + self.slack):
-            contender.current, contender.current_log = found, log
+            contender.current, contender.current_log = candidate, log
         if log < contender.best_log:
-            contender.best, contender.best_log = found, log
+            contender.best, contender.best_log = candidate, log
 
 
 def _poset(P: Poset, matrix: Matrix) -> Poset:

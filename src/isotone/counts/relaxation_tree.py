@@ -84,14 +84,14 @@ def copied(row: Ints, to: Ints) -> None:
 
 
 @kernel
-def members(row: Ints, found: Ints) -> Int64:
+def members(row: Ints, out: Ints) -> Int64:
     """List the elements of a set. Returns how many there are."""
     count = 0
     for k in range(row.size):
         word = row[k]
         while word:
             low = word & -word
-            found[count] = k * BITS + _ones(low - 1)
+            out[count] = k * BITS + _ones(low - 1)
             count += 1
             word ^= low
     return count
@@ -127,7 +127,7 @@ def component(up: Ints, down: Ints, part: Ints, v: Int64, unrelated: bool, seen:
 
 
 @kernel
-def split(up: Ints, down: Ints, part: Ints, found: Ints) -> tuple[Int64, bool]:
+def split(up: Ints, down: Ints, part: Ints, children: Ints) -> tuple[Int64, bool]:
     """Write the children of a module in the rows of ``found``.
 
     Returns how many there are, and whether it is prime.
@@ -139,11 +139,11 @@ def split(up: Ints, down: Ints, part: Ints, found: Ints) -> tuple[Int64, bool]:
         k += 1
     v = k * BITS + _ones((part[k] & -part[k]) - 1)
     for unrelated in (False, True):
-        if not component(up, down, part, v, unrelated, found[0]):
+        if not component(up, down, part, v, unrelated, children[0]):
             for k in range(part.size):
-                found[1, k] = part[k] & ~found[0, k]
+                children[1, k] = part[k] & ~children[0, k]
             return 2, False
-    return _prime_children(up, down, part, v, found), True
+    return _prime_children(up, down, part, v, children), True
 
 
 @kernel
@@ -167,7 +167,7 @@ def split_module(Q: Matrix, part: Ints, label: Ints) -> tuple[Int64, bool]:
 
 
 @kernel
-def _prime_children(up: Ints, down: Ints, part: Ints, v: Int64, found: Ints) -> Int64:
+def _prime_children(up: Ints, down: Ints, part: Ints, v: Int64, rows: Ints) -> Int64:
     """The largest proper modules of a prime module.
 
     The largest modules without v are found by refinement. Such a module A forces another, B, if a module with v and A
@@ -193,24 +193,24 @@ def _prime_children(up: Ints, down: Ints, part: Ints, v: Int64, found: Ints) -> 
     forcing[:] = 0
     _follow(up, down, rest, v, last, False, forcing)
     children = 1
-    copied(part, found[0])
+    copied(part, rows[0])
     for c in range(1, count):
         if forcing[one[c] // BITS] >> (one[c] % BITS) & 1:
             for k in range(width):
-                found[children, k] = classes[c, k]
-                found[0, k] &= ~classes[c, k]
+                rows[children, k] = classes[c, k]
+                rows[0, k] &= ~classes[c, k]
             children += 1
     return children
 
 
 @kernel
-def _follow(up: Ints, down: Ints, rest: Ints, v: Int64, start: Int64, forward: bool, found: Ints) -> None:
+def _follow(up: Ints, down: Ints, rest: Ints, v: Int64, start: Int64, forward: bool, reached: Ints) -> None:
     """Move from ``rest`` to ``found`` what the start forces step by step, or what forces it."""
     n, width = up.shape
     queue, count, done = np.empty(n, np.int64), 1, 0
     queue[0] = start
     rest[start // BITS] &= ~(np.int64(1) << (start % BITS))
-    found[start // BITS] |= np.int64(1) << (start % BITS)
+    reached[start // BITS] |= np.int64(1) << (start % BITS)
     while done < count:
         a = queue[done]
         done += 1
@@ -227,7 +227,7 @@ def _follow(up: Ints, down: Ints, rest: Ints, v: Int64, start: Int64, forward: b
                 alike = ~(up[a, k] | down[a, k])
             word = rest[k] & ~alike
             rest[k] &= ~word
-            found[k] |= word
+            reached[k] |= word
             while word:
                 low = word & -word
                 queue[count] = k * BITS + _ones(low - 1)
@@ -634,7 +634,7 @@ def _climb(
     return _poset(P, result), total
 
 
-def _broken(found: Relation, orders: Orders, sizes: Ints, missing: Ints) -> Floats:
+def _broken(relation: Relation, orders: Orders, sizes: Ints, missing: Ints) -> Floats:
     """How often draws break each pair."""
     return 1 - fitting(orders, sizes, missing).mean(axis=1)
 
@@ -649,10 +649,10 @@ class Worth:
         self.given, self.P = given, P
         self.saved, self.spent = np.zeros((len(P), len(P))), np.zeros((len(P), len(P)))
 
-    def __call__(self, found: Relation, orders: Orders, sizes: Ints, missing: Ints) -> Floats:
+    def __call__(self, relation: Relation, orders: Orders, sizes: Ints, missing: Ints) -> Floats:
         """The negative of it for each pair that is missing in ``found``."""
-        squares, rows = self.given(_poset(self.P, found), orders, sizes).sum(axis=1), len(orders)
-        kept, total = _kept_sums(_places(orders), sizes, squares / squares.mean() - 1, found, missing)
+        squares, rows = self.given(_poset(self.P, relation), orders, sizes).sum(axis=1), len(orders)
+        kept, total = _kept_sums(_places(orders), sizes, squares / squares.mean() - 1, relation, missing)
         kept = np.clip(kept, 0.5, rows - 0.5)  # a pair that is never broken, or always, has some price
         lower, upper = missing[:, 0], missing[:, 1]
         self.saved[lower, upper] -= rows * total / kept
@@ -661,7 +661,7 @@ class Worth:
 
 
 def _most(
-    found: Relation, missing: Ints, orders: Orders, sizes: Ints, least: float
+    relation: Relation, missing: Ints, orders: Orders, sizes: Ints, least: float
 ) -> tuple[Relation, NDArray[np.bool_]]:
     """As many of the missing relations, in their order, as a good share of the rows has.
 
@@ -669,13 +669,13 @@ def _most(
     consequences. Returns the larger order, and which rows fit it.
     """
     low, high = 0, len(missing)
-    best, best_fits = found, np.ones(len(orders), np.bool_)
-    each, number = fitting(orders, sizes, missing), np.zeros(found.shape, np.int64)
+    best, best_fits = relation, np.ones(len(orders), np.bool_)
+    each, number = fitting(orders, sizes, missing), np.zeros(relation.shape, np.int64)
     number[missing[:, 0], missing[:, 1]] = np.arange(len(missing))
     while low < high:
         middle = (low + high + 1) // 2
-        larger = _closed(found, missing[:middle])  # what follows is among the missing relations too
-        fits: Relation = np.asarray(each[number[larger & ~found]].all(axis=0))
+        larger = _closed(relation, missing[:middle])  # what follows is among the missing relations too
+        fits: Relation = np.asarray(each[number[larger & ~relation]].all(axis=0))
         if np.any(fits) and np.mean(fits) >= (least if middle == 1 else max(least, STAGE)):
             low, best, best_fits = middle, larger, fits
         else:
@@ -698,9 +698,9 @@ def fitting(orders: Orders, sizes: Ints, pairs: Ints) -> NDArray[np.bool_]:
     return (place[lower] < place[upper]) | (first[lower] != first[upper])
 
 
-def _closed(found: Relation, pairs: Ints) -> Relation:
+def _closed(relation: Relation, pairs: Ints) -> Relation:
     """The relations with more pairs, and all that follows by transitivity."""
-    result = found.copy()
+    result = relation.copy()
     _relate(result, pairs)
     return result
 

@@ -308,16 +308,16 @@ class FieldSampler:
         if not children:
             return draws.lazy_geometrics(rate, size)[:, None]
         width = sum(2 if terms else 1 for terms in self._columns[t])
-        result, found = np.empty((size, width), np.int64), 0
-        while found < size:
-            tries = int((size - found) * 1.05 / self.acceptance[t]) + 1
+        result, filled = np.empty((size, width), np.int64), 0
+        while filled < size:
+            tries = int((size - filled) * 1.05 / self.acceptance[t]) + 1
             tries = min(tries, max(1, _CELLS // width))
             rows = np.concatenate([self._children(c, k, tries, draws) for c, k in children], axis=1)
             if rate:
                 rows = rows[draws.coins(rate, np.abs(rows.sum(axis=1)))]
-            kept = rows[: size - found]
-            result[found : found + len(kept)] = kept
-            found += len(kept)
+            kept = rows[: size - filled]
+            result[filled : filled + len(kept)] = kept
+            filled += len(kept)
         return result
 
     def _children(self, c: int, k: int, size: int, draws: Draws) -> Ints:

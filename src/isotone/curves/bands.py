@@ -65,7 +65,9 @@ CLEAR = 1.5
 """How clearly a crowd must stand out: so much beyond what the largest of the noises reaches."""
 
 
-def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int, most: int | None = None) -> Ints:
+def placed_starts(
+    sums: NoisySums, posterior: CurvePosterior, n: int, bins: int, most: int | None = None
+) -> Ints:
     """The first points of about ``bins`` bins, from the noisy sums of other bins and their posterior ``found``.
 
     About ``n`` records are expected. A bin of the sums gets new ones by its width, by how crowded it clearly is, and by the
@@ -79,13 +81,13 @@ def placed_starts(sums: NoisySums, found: CurvePosterior, n: int, bins: int, mos
     crowd = np.where(surplus > (math.log(size) + CLEAR) * math.sqrt(sums.noise.variance / 2), surplus, 0.0)
     share_in_crowds = min(1.0, float(crowd.sum()) / n)
     crowded = CROWDS * share_in_crowds
-    rise = np.gradient(found.population) if size > 1 else np.zeros(1)
-    rising = ((found.ones + found.zeros) * rise**2) ** (1 / 3)
+    rise = np.gradient(posterior.population) if size > 1 else np.zeros(1)
+    rising = ((posterior.ones + posterior.zeros) * rise**2) ** (1 / 3)
     share = (1.0 - crowded - RISES) * width + RISES * rising / max(float(rising.sum()), 1e-9)
     if crowded > 0:
         share += crowded * crowd / crowd.sum()
     if most is not None:
-        ones, zeros = float(found.ones.sum()), float(found.zeros.sum())
+        ones, zeros = float(posterior.ones.sum()), float(posterior.zeros.sum())
         varied = min(1.0, RARE * ones * zeros / max(ones + zeros, 1e-9) ** 2) ** 0.5
         bins = max(min(bins, FEWEST), round(bins * varied))
         bins = max(bins, min(most, round(bins * (1 + share_in_crowds))))
@@ -266,17 +268,17 @@ def possible_sums(case: ChainProblem, public: bool) -> dict[Law, PossibleSums]:
 
 
 def curve_of(
-    sums: NoisySums, found: CurvePosterior, output: str, ends: tuple[Fraction, Fraction], even: bool
+    sums: NoisySums, posterior: CurvePosterior, output: str, ends: tuple[Fraction, Fraction], even: bool
 ) -> Curve:
     """Lines through the middles of bins. On points that are not even, a corner at every point.
 
     For ``records``, if these are many, they bend at the edge of a bin that is far more crowded than the one beside it: its
     records may all stand on one point, and the curve rises where hardly any are.
     """
-    values = rescaled(found.of(output), ends)
+    values = rescaled(posterior.of(output), ends)
     edges = np.r_[sums.starts, sums.points] - 0.5
     width = np.diff(edges)
-    at, held = sums.middles, found.ones + found.zeros
+    at, held = sums.middles, posterior.ones + posterior.zeros
     if output == "records" and held.sum() > MANY * sums.noise.variance**0.5:
         density = np.maximum(held, LEAST_RECORDS) / width
         left, right = (
@@ -401,16 +403,16 @@ class TurnedBand:
 # A credible band of what the posterior holds likely, point by point. It is a belief of the model, and guarantees nothing.
 
 
-def credible_band(sums: NoisySums, found: CurvePosterior, confidence: float) -> LineBand:
+def credible_band(sums: NoisySums, posterior: CurvePosterior, confidence: float) -> LineBand:
     """The central share ``confidence`` of the posterior of every bin's value, with lines through the middles of bins."""
-    below = np.cumsum(found.chances, axis=1)
+    below = np.cumsum(posterior.chances, axis=1)
     below /= below[:, -1:]
     tail = (1 - confidence) / 2
-    last = found.values.size - 1
+    last = posterior.values.size - 1
     low = np.minimum((below <= tail).sum(axis=1), last)
     high = np.minimum((below < 1 - tail).sum(axis=1), last)
-    lows = np.maximum.accumulate(found.values[low])
-    highs = np.minimum.accumulate(found.values[high][::-1])[::-1]
+    lows = np.maximum.accumulate(posterior.values[low])
+    highs = np.minimum.accumulate(posterior.values[high][::-1])[::-1]
     # values of straight log odds are rounded bin by bin, so that the ends may change places
     return LineBand(sums.middles, np.minimum(lows, highs), np.maximum(lows, highs), sums.points)
 

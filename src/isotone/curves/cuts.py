@@ -78,7 +78,7 @@ __all__ = [
 # A released curve. Values at the points of a public grid, and nothing else.
 
 Fit = TypeVar("Fit")
-Asked = TypeVar("Asked")
+Parameters = TypeVar("Parameters")
 Built = TypeVar("Built")
 
 
@@ -199,13 +199,13 @@ class CurveMechanism(RegressionMechanism[Curve]):
 
 
 @dataclass(frozen=True)
-class MechanismRule(Generic[Asked, Built]):
+class MechanismRule(Generic[Parameters, Built]):
     """A row of a table of mechanisms. It has a name, the methods it stands for, when it applies, and what it builds."""
 
     name: str
     methods: tuple[str, ...]
-    when: Callable[[Asked], bool]
-    build: Callable[[Asked], Built]
+    when: Callable[[Parameters], bool]
+    build: Callable[[Parameters], Built]
 
 
 # Reference data for planning.
@@ -385,9 +385,9 @@ class ChainProblem(RegressionProblem):
         """The number of points of ``x``."""
         return self.grid.points
 
-    def bins(self, wanted: float, most: int = MOST_BINS) -> int:
+    def bins(self, number: float, most: int = MOST_BINS) -> int:
         """A number of bins near the one wanted. At least 2, and no more than there are points."""
-        return min(self.points, most, max(2, round(wanted)))
+        return min(self.points, most, max(2, round(number)))
 
     @property
     def evenness(self) -> float:

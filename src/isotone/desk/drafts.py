@@ -67,8 +67,8 @@ class Draft:
 
     def section(self, name: str) -> dict[str, Any]:
         """A section as it is, or an empty one."""
-        found = self.entries.get(name, {})
-        return dict(found) if isinstance(found, Mapping) else {}
+        result = self.entries.get(name, {})
+        return dict(result) if isinstance(result, Mapping) else {}
 
     def change(self, section: str, **values: Any) -> None:
         """Set entries of a section. None and empty text take an entry away."""
@@ -89,11 +89,11 @@ class Draft:
     def labels(self) -> dict[str, str]:
         """The questions in words, by their names."""
         asked = {name: said for name, said in self.section("questions").items() if isinstance(said, Mapping)}
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for name, said in asked.items():
             with suppress(InputError, TypeError):
-                found |= {name: Question(name, **said).shown} if said.get("label") else {}
-        return found
+                result |= {name: Question(name, **said).shown} if said.get("label") else {}
+        return result
 
     def text(self) -> str:
         """The spec as TOML."""
@@ -118,16 +118,16 @@ class Draft:
 
     def spec(self, root: Root) -> Spec:
         """The checked spec. All its paths are inside the folder of the desk. No data is opened."""
-        found = _parsed(self.entries, self.folder(root), self.name, root)
+        spec = _parsed(self.entries, self.folder(root), self.name, root)
         try:
-            _ = found.hash  # reads the public files that the spec names
+            _ = spec.hash  # reads the public files that the spec names
         except (SpecError, OrderError) as error:
             raise FormError(str(error)) from None
         except OSError:
             raise FormError("A public file that the spec names cannot be read.") from None
         except InputError:
             pass  # what is not complete yet, or does not fit, is told on its own screen
-        return found
+        return spec
 
     def file(self, root: Root) -> Path:
         """Where the draft is kept until it is saved."""
@@ -152,7 +152,7 @@ class Draft:
 
     def save(self, root: Root) -> Spec:
         """Write the spec into its file, which must be new or the one that this draft came from."""
-        found, text, path = self.spec(root), self.text(), root.inside(self.name)
+        result, text, path = self.spec(root), self.text(), root.inside(self.name)
         if path.exists() and small_text(path) not in (self.saved, text):
             raise FormError(
                 f"There is another spec {self.name}, or it was changed since. Open it on the first screen, or begin with a new name."
@@ -163,17 +163,17 @@ class Draft:
         except OSError as error:
             raise FormError(f"The spec could not be written to {self.name}: {error.strerror}.") from None
         self.saved, self.typed = text, {}
-        return found
+        return result
 
 
 def _parsed(entries: Mapping[str, Any], folder: Path, name: str, root: Root) -> Spec:
     try:
-        found = parse_spec(toml_text(entries), folder, name)
+        spec = parse_spec(toml_text(entries), folder, name)
     except SpecError as error:
         said = [in_words(line.strip()) for line in str(error).splitlines()[1:]]
         raise FormError("\n".join(said or [str(error)])) from None
-    require_inside(found, root)
-    return found
+    require_inside(spec, root)
+    return spec
 
 
 def _digest(text: str) -> str:
@@ -215,8 +215,8 @@ def new_draft(name: str, begun: Callable[[str], Mapping[str, Any]], root: Root) 
 
 def _usual_ledger(name: str, root: Root) -> str:
     """The one ledger beside a spec, since all releases from the same people share it; else one that is called like the spec."""
-    found = root.beside(Path(name).parent, LEDGER)
-    return found[0] if len(found) == 1 else f"{Path(name).stem}{LEDGER}"
+    result = root.beside(Path(name).parent, LEDGER)
+    return result[0] if len(result) == 1 else f"{Path(name).stem}{LEDGER}"
 
 
 def open_draft(path: str, root: Root, *, named: bool = False) -> Draft:

@@ -120,11 +120,11 @@ def odds(guarantee: Guarantee) -> list[tuple[str, str]]:
     """
     stated = guarantee.to_approximate("1e-6") if guarantee.kind == "zcdp" else guarantee
     epsilon = min(float(stated.epsilon), 700.0)
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     for belief in map(float, _BELIEFS):
         after = 1 / (1 + (1 - belief) / belief * math.exp(-epsilon))
-        found.append((f"{100 * belief:g} %", f"{100 * after:.2g} %" if after < 0.995 else "more than 99 %"))
-    return found
+        result.append((f"{100 * belief:g} %", f"{100 * after:.2g} %" if after < 0.995 else "more than 99 %"))
+    return result
 
 
 def _numbers(cost: Cost) -> tuple[Fraction, Fraction, Fraction]:
@@ -254,7 +254,7 @@ class Goal:
 
 def read_guesses(text: str) -> dict[str, int]:
     """Guessed counts, a name and a number on each line."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for place, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -262,21 +262,21 @@ def read_guesses(text: str) -> dict[str, int]:
         digits = value.replace(",", "")
         if not name.strip(" =:") or not (digits.isascii() and digits.isdigit()) or len(digits) > 15:
             raise FormError(f"Line {place} of the guesses is not a name and a whole number.")
-        found[name.strip(" =:")] = int(digits)
-    return found
+        result[name.strip(" =:")] = int(digits)
+    return result
 
 
 def budget_for(spec: Spec, goal: Goal, error: str) -> str:
     """The least budget at which the mechanism of the spec keeps within ``error``, as text for the spec."""
     plan = _made(spec)
-    wanted = number(error, "The error")
+    expected = number(error, "The error")
     named = isinstance(spec.description, Counts) and spec.description.method != "auto"
     chosen = replace(plan, rows=plan.rows[:1]) if named else plan
     ask = chosen.rho_for if plan.guarantee.kind == "zcdp" else chosen.epsilon_for
     if goal.which == "element" and goal.element not in map(str, plan.P.elements):
         raise FormError("Choose one of the names for 'this one'.")
     element = goal.element if goal.which == "element" else None
-    return f"{ask(wanted, goal.confidence, goal.which == 'all', element):.10g}"
+    return f"{ask(expected, goal.confidence, goal.which == 'all', element):.10g}"
 
 
 def _plan(spec: Spec) -> CountPlan:
@@ -322,7 +322,7 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "worst": float(np.max(alone)),
         "element": float(alone[names.index(goal.element)]) if goal.element in names else 0.0,
     }[goal.which]
-    plan, labels = _plan(spec), {name: question.label for name, question in spec.asked.items()}
+    plan, labels = _plan(spec), {name: question.label for name, question in spec.book.items()}
     rows: list[dict[str, Any]] = [
         {"name": name, "label": labels.get(name, ""), "guess": guesses.get(name), "sd": sd, "half": width}
         for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)

@@ -98,23 +98,23 @@ class Root:
         if not path.strip() or len(path) > _LONGEST or _ODD.search(path) or ".." in Path(path).parts:
             raise PathError(_OUTSIDE)
         try:
-            found = ((base or self.folder) / path).resolve()
+            result = ((base or self.folder) / path).resolve()
         except (OSError, RuntimeError, ValueError):
             raise PathError(_OUTSIDE) from None
-        if not found.is_relative_to(self.folder):
+        if not result.is_relative_to(self.folder):
             raise PathError(_OUTSIDE)
-        return found
+        return result
 
     def file(self, path: str, base: Path | None = None) -> Path:
         """The place of a regular file. It is looked at and not opened."""
-        found = self.inside(path, base)
+        result = self.inside(path, base)
         try:
-            regular = stat.S_ISREG(found.stat().st_mode)
+            regular = stat.S_ISREG(result.stat().st_mode)
         except OSError:
             regular = False
-        if not regular or self._is_secret(found):
+        if not regular or self._is_secret(result):
             raise PathError(_NO_FILE)
-        return found
+        return result
 
     def _is_secret(self, file: Path) -> bool:
         """Whether a file is in the folder of the secrets of a series, of which nothing is read, shown or listed."""
@@ -149,12 +149,12 @@ class Root:
 
     def names(self, folder: Path, endings: Sequence[str]) -> list[str]:
         """The names of files with these endings below a folder, as a spec there says them. Nothing is opened."""
-        found = [path for path in self.walk("*") if path.suffix.lower() in endings]
-        found = [path for path in found if path.is_relative_to(folder)]
+        result = [path for path in self.walk("*") if path.suffix.lower() in endings]
+        result = [path for path in result if path.is_relative_to(folder)]
         made = {path.parent for path in self.walk("manifest.json")}  # releases are no data
         return sorted(
             path.relative_to(folder).as_posix()
-            for path in found
+            for path in result
             if path.parent not in made
             and not self._is_secret(path)
             and not _ODD.search(path.relative_to(folder).as_posix())
@@ -167,7 +167,7 @@ class Root:
 
     def specs(self) -> list[Path]:
         """Every TOML file of the folder, however deep or hidden. Where some may stay unseen, an error."""
-        found, waiting, seen = list[Path](), [self.folder], 0
+        result, waiting, seen = list[Path](), [self.folder], 0
         while waiting:
             try:
                 entries = list(os.scandir(waiting.pop()))
@@ -177,13 +177,13 @@ class Root:
                     elif entry.is_dir(follow_symlinks=False):
                         waiting.append(Path(entry.path))
                     elif entry.name.lower().endswith(".toml"):
-                        found.append(Path(entry.path))
+                        result.append(Path(entry.path))
             except OSError:
                 raise PathError(_UNKNOWN) from None
             seen += len(entries)
             if seen > _MOST_ENTRIES:
                 raise PathError(_UNKNOWN)
-        return found
+        return result
 
     def _require_known(self, link: Path) -> None:
         """Refuse a link behind which there may be specs that are not looked at."""
@@ -263,7 +263,7 @@ def _require_public_of(spec: Spec, root: Root, own: tuple[Path, str]) -> None:
 
     with suppress(Exception):  # what else is wrong is told when it is asked for
         sections = {name: getattr(spec, name) for name in ("data", "privacy", "output", spec.key)}
-        spec.kind.described.from_sections(sections, spec.asked, opened)
+        spec.kind.described.from_sections(sections, spec.book, opened)
     if refused:
         raise refused[0]
 
@@ -293,24 +293,24 @@ def columns_of(path: str, folder: Path, data: Mapping[str, Any], root: Root) -> 
         if ending in _PARQUET:
             from pyarrow.parquet import read_schema
 
-            found = read_schema(file).names
+            result = read_schema(file).names
         elif ending in _ARROW:
             from pyarrow import OSFile, ipc
 
             with OSFile(str(file)) as opened:
-                found = ipc.open_file(opened).schema.names
+                result = ipc.open_file(opened).schema.names
         elif ending in CSV and data.get("header") is True:
             entries = {
                 name: said for name, said in data.items() if name in ("separator", "encoding", "header")
             }
-            found = header_names(str(file), DataEntries(path=path, **entries).file(str(file)))
+            result = header_names(str(file), DataEntries(path=path, **entries).file(str(file)))
         else:
             return None
     except (
         Exception
     ):  # whatever a file holds, its columns are then not listed, and a release tells why it cannot be read
         return None
-    return [name[:_LONGEST_NAME] for name in found[:_WIDEST]] or None
+    return [name[:_LONGEST_NAME] for name in result[:_WIDEST]] or None
 
 
 def public_files(spec: Spec, root: Root) -> list[Path]:
@@ -341,7 +341,7 @@ def _require_not_among(file: Path, data: Iterable[tuple[Path, str]]) -> None:
 
 def _named_as_data(root: Root) -> list[tuple[Path, str]]:
     """What the specs and drafts of the folder name as data, and the folders that they see it from."""
-    found = list[tuple[Path, str]]()
+    result = list[tuple[Path, str]]()
     for spec in root.specs():
         text = small_text(spec)
         try:
@@ -353,10 +353,10 @@ def _named_as_data(root: Root) -> list[tuple[Path, str]]:
                 "A .toml file of this folder cannot be read. It may be a spec, so that the desk cannot know what is data. Mend "
                 "or remove it."
             )
-        found += [(spec.parent, said) for said in _data_of(entries)]
+        result += [(spec.parent, said) for said in _data_of(entries)]
     for folder, entries in root.unsaved():
-        found += [(folder, said) for said in _data_of(entries)]
-    return found
+        result += [(folder, said) for said in _data_of(entries)]
+    return result
 
 
 def _data_of(entries: Mapping[str, Any]) -> list[str]:

@@ -113,14 +113,14 @@ class Entry:
     @property
     def options(self) -> list[tuple[str, str]]:
         """All values that it may have, each as text and in words; none if they cannot be listed."""
-        found: list[str] = []
+        result: list[str] = []
         for kind in self.kinds:
             listed = _listed(kind)
             if listed is None:
                 return []
-            found += listed
+            result += listed
         usual = f"as usual ({self.usual})" if self.usual else "" if self.required else "as usual"
-        return [("", usual), *((text, text) for text in found if text != self.write(self.default))]
+        return [("", usual), *((text, text) for text in result if text != self.write(self.default))]
 
     @property
     def lines(self) -> bool:
@@ -221,11 +221,11 @@ def in_words(problem: str) -> str:
     >>> in_words("curve.y_range: a list stands in square brackets, such as [0, 1] (it is '3')")
     "Lowest and highest y: this is not complete (it is '3'). Typed as 0, 1."
     """
-    found = re.fullmatch(r"(\w+)\.(\w+)[^ ]*: (.+)", problem)
-    entry = form_of(found[1]).get(found[2]) if found is not None and found[1] in sections() else None
-    if found is None or entry is None:
+    match = re.fullmatch(r"(\w+)\.(\w+)[^ ]*: (.+)", problem)
+    entry = form_of(match[1]).get(match[2]) if match is not None and match[1] in sections() else None
+    if match is None or entry is None:
         return problem
-    reason = re.sub(r"^.* stands? in .*?(?= \(it is |$)", "this is not complete", found[3])
+    reason = re.sub(r"^.* stands? in .*?(?= \(it is |$)", "this is not complete", match[3])
     return f"{entry.label}: {reason.rstrip('.')}. {entry.how}".rstrip()
 
 
@@ -327,8 +327,8 @@ def _held(kind: Mapping[str, Any], text: str) -> Any:
 
 def _tuple(kinds: list[Mapping[str, Any]], parts: list[str]) -> list[Any]:
     """The parts of a pair or triple, by the type of each place."""
-    wanted = next((kind for kind in kinds if len(kind.get("prefixItems", ())) == len(parts)), kinds[0])
-    places = wanted.get("prefixItems") or [wanted.get("items", {})] * len(parts)
+    expected = next((kind for kind in kinds if len(kind.get("prefixItems", ())) == len(parts)), kinds[0])
+    places = expected.get("prefixItems") or [expected.get("items", {})] * len(parts)
     places = [*places, *[places[-1]] * (len(parts) - len(places))]
     return [_scalars(_kinds(place, {}), part.strip()) for place, part in zip(places, parts, strict=False)]
 

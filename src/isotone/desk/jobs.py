@@ -75,9 +75,9 @@ class Task:
 
 def request_of(spec: Spec) -> str:
     """The id of what a spec asks for, as the ledger keeps it, a digest of the canonical request."""
-    found = request_id(spec.job, spec.identity)
-    assert found is not None, "a spec has an identity"
-    return found
+    result = request_id(spec.job, spec.identity)
+    assert result is not None, "a spec has an identity"
+    return result
 
 
 class Jobs:
@@ -207,13 +207,13 @@ class Made:
 
 def made_in(root: Root) -> list[Made]:
     """The releases in the folder, the newest first."""
-    found: list[Made] = []
+    result: list[Made] = []
     for manifest in root.walk("manifest.json"):
         try:
-            found.append(Made(root.shown(manifest.parent), load_release(manifest.parent)))
+            result.append(Made(root.shown(manifest.parent), load_release(manifest.parent)))
         except IsotoneError:
             continue
-    return sorted(found, key=lambda made: made.release.manifest.time, reverse=True)
+    return sorted(result, key=lambda made: made.release.manifest.time, reverse=True)
 
 
 def release_at(path: str, root: Root) -> tuple[Path, Release]:

@@ -102,22 +102,22 @@ def read_outline(text: str) -> Outline:
     children: dict[str, list[tuple[str, list[str]]]] = {}
     for (parent, mark), options in groups.items():
         children.setdefault(parent, []).append((_KINDS[mark[0]], options))
-    found = Outline(tuple(dict.fromkeys(elements)), tuple(relations), tuple(problems), children)
-    return _checked(found, len(lines))
+    result = Outline(tuple(dict.fromkeys(elements)), tuple(relations), tuple(problems), children)
+    return _checked(result, len(lines))
 
 
-def _checked(found: Outline, lines: int) -> Outline:
+def _checked(outline: Outline, lines: int) -> Outline:
     """The outline with the problems of the whole."""
     if lines > _MOST:
         words = f"the outline has more than {_MOST:,} lines."
-        return replace(found, problems=(Problem(0, words),))
-    if not found.elements:
+        return replace(outline, problems=(Problem(0, words),))
+    if not outline.elements:
         return Outline((), (), (Problem(0, "Write at least one name, each on a line of its own."),))
     try:
-        found.order()
+        outline.order()
     except OrderError as error:
-        return replace(found, problems=(*found.problems, Problem(0, str(error))))
-    return found
+        return replace(outline, problems=(*outline.problems, Problem(0, str(error))))
+    return outline
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -171,11 +171,11 @@ def write_outline(P: Poset) -> str:
 
 def _marks(P: Poset, parents: dict[str, list[str]]) -> dict[str, str]:
     """What stands before the options of choices. Choices of one kind below the same line have signs of their own."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     used: dict[tuple[str, str], int] = {}
     for choice in P.choices:
         first = str(choice.options[0])
         place = (parents[first][0] if parents[first] else "", choice.kind)
         used[place] = used.get(place, 0) + 1
-        found |= {str(option): _SIGNS[choice.kind] * used[place] + " " for option in choice.options}
-    return found
+        result |= {str(option): _SIGNS[choice.kind] * used[place] + " " for option in choice.options}
+    return result

@@ -88,10 +88,10 @@ def fields(request: Request) -> dict[str, str]:
 
 def draft_of(request: Request) -> Draft:
     """The draft in the address."""
-    found = desk_of(request).find(request.path_params["draft"])
-    if found is None:
+    result = desk_of(request).find(request.path_params["draft"])
+    if result is None:
         raise HTTPException(404, "There is no such draft. Open it, or its spec, on the first screen.")
-    return found
+    return result
 
 
 def said_of(request: Request) -> Said:

@@ -115,9 +115,9 @@ def submission(draft: Draft, root: Root) -> Submission:
 
 def require_confirmed(spec: Spec, typed: str) -> None:
     """Refuse a release of which nobody typed what it spends."""
-    wanted = spec.privacy.rho or spec.privacy.epsilon
+    expected = spec.privacy.rho or spec.privacy.epsilon
     try:
-        same = exact(typed.strip()) == exact(wanted)
+        same = exact(typed.strip()) == exact(expected)
     except InputError:
         same = False
     if not same:
@@ -153,21 +153,21 @@ def _job(request: Request) -> Task:
 
 def job(request: Request) -> Response:
     """The stages, and at the end the report and what verify found."""
-    found, desk = _job(request), desk_of(request)
-    if found.finished and found.folder is None and not found.problems:  # a series shows itself
+    result, desk = _job(request), desk_of(request)
+    if result.finished and result.folder is None and not result.problems:  # a series shows itself
         return go("draft", request.path_params["draft"], "release")
-    folder = "" if found.folder is None else desk.root.shown(found.folder.resolve())
-    return page(request, "job.html", draft=draft_of(request), step="release", job=found, folder=folder)
+    folder = "" if result.folder is None else desk.root.shown(result.folder.resolve())
+    return page(request, "job.html", draft=draft_of(request), step="release", job=result, folder=folder)
 
 
 def progress(request: Request) -> Response:
     """How far it is, for the page to ask."""
-    found = _job(request)
+    result = _job(request)
     return JSONResponse(
         {
-            "fraction": round(found.fraction, 2),
-            "reached": [stage for stage, there in found.reached if there],
-            "finished": found.finished,
+            "fraction": round(result.fraction, 2),
+            "reached": [stage for stage, there in result.reached if there],
+            "finished": result.finished,
         }
     )
 

@@ -155,7 +155,7 @@ def data(request: Request) -> Response:
         with suppress(IsotoneError):
             sentence = guarantee_in_words(draft.spec(desk.root).guarantee)
         entries = _settings()
-        found = _look_at(draft, desk, typed)
+        result = _look_at(draft, desk, typed)
         return {
             "sentence": sentence,
             "files": desk.root.names(draft.folder(desk.root), DATA),
@@ -163,7 +163,7 @@ def data(request: Request) -> Response:
             "more": entries[4:],
             "opened": bool(typed.get("other_path")) or any(typed.get(entry.id) for entry in entries[4:]),
             "choices": [(kind.name, kind.choice) for kind in NEIGHBOURS.values()],
-            **found,
+            **result,
         }
 
     return screen(request, "data.html", "data", work, values, show)
@@ -370,9 +370,9 @@ def _nothing(draft: Draft) -> dict[str, Any]:
 def _shown(draft: Draft, desk: Desk, form: Mapping[str, str]) -> dict[str, Any]:
     """What the templates show."""
     spec = draft.spec(desk.root)
-    found = {**_EMPTY, **sheet_of(draft).accuracy(spec, form, draft.guesses)}
+    result = {**_EMPTY, **sheet_of(draft).accuracy(spec, form, draft.guesses)}
     risk = odds(spec.guarantee)
-    return {**_nothing(draft), "found": found, "risk": risk, "form": form}
+    return {**_nothing(draft), "found": result, "risk": risk, "form": form}
 
 
 # The fifth screen shows the ledger, what this release leaves, and how many more like it.

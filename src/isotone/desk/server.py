@@ -167,10 +167,10 @@ class Guard:
 
     def _host(self, headers: Headers) -> str:
         """The address that the request was sent to. A name of another site may point here, and is refused."""
-        found = headers.getlist("host")
-        if len(found) != 1 or found[0].lower() not in self._hosts:
+        result = headers.getlist("host")
+        if len(result) != 1 or result[0].lower() not in self._hosts:
             raise RefusalError(403, "The desk answers at 127.0.0.1 and localhost, and at no other name.")
-        return found[0].lower()
+        return result[0].lower()
 
     def _start(self, scope: Scope, method: str) -> Response:
         query = parse_qs(scope["query_string"].decode("latin-1"))

@@ -236,15 +236,15 @@ class CountsSheet(Sheet):
         """Margins have words of their own. A finer level is kept as pairs, since the sequence of attributes matters."""
         if entry.id == "order.margins":
             return read_margins(text)
-        found = super().read(entry, text)
-        if entry.id != "order.by" or found is None:
-            return found
-        if not isinstance(found, dict):
+        result = super().read(entry, text)
+        if entry.id != "order.by" or result is None:
+            return result
+        if not isinstance(result, dict):
             raise FormError("Attributes are typed as 'name: value, value', one on each line.")
         # a table inside a table would be written after the lists, and their sequence matters
         return {
             name: [list(pair) for pair in held.items()] if isinstance(held, dict) else held
-            for name, held in found.items()
+            for name, held in result.items()
         }
 
     def typed(self, draft: Draft, root: Root) -> dict[str, str]:
@@ -340,8 +340,8 @@ class CountsSheet(Sheet):
         """The least budget of the mechanism that releases."""
         if not _counts(spec).is_breakdown:
             return budget_for(spec, Goal.of(asked), asked.get("error", ""))
-        wanted = number(asked.get("error", ""), "The error")
-        answer = epsilon_for(spec, wanted, _counts(spec).confidence)
+        expected = number(asked.get("error", ""), "The error")
+        answer = epsilon_for(spec, expected, _counts(spec).confidence)
         return f"{answer.get('rho', answer.get('epsilon')):g}"
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
@@ -362,12 +362,12 @@ class CountsSheet(Sheet):
 
 def read_margins(text: str) -> list[Any] | None:
     """The tables to release, one on each line. Names with commas between them, ``total`` or ``all``."""
-    found: list[Any] = []
+    result: list[Any] = []
     for line in text.splitlines():
         names = [name.strip() for name in line.split(",") if name.strip()]
         if names:
-            found.append({_TOTAL: "", _ALL: "*"}.get(names[0], names[0]) if len(names) == 1 else names)
-    return found or None
+            result.append({_TOTAL: "", _ALL: "*"}.get(names[0], names[0]) if len(names) == 1 else names)
+    return result or None
 
 
 def write_margins(margins: Sequence[Any]) -> str:
@@ -398,9 +398,9 @@ def _said(draft: Draft, root: Root) -> Poset | None:
         return None
 
 
-def _order(found: Outline) -> Poset | None:
+def _order(outline: Outline) -> Poset | None:
     try:
-        return found.order() if found.elements else None
+        return outline.order() if outline.elements else None
     except IsotoneError:
         return None
 
@@ -418,9 +418,9 @@ class TableSheet(Sheet):
 
     def entries(self) -> list[Entry]:
         """The column of the categories before their list."""
-        found = super().entries()
+        result = super().entries()
         return sorted(
-            found, key=lambda entry: self.first.index(entry.name) if entry.name in self.first else 9
+            result, key=lambda entry: self.first.index(entry.name) if entry.name in self.first else 9
         )
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
@@ -432,10 +432,10 @@ class TableSheet(Sheet):
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget at which 95 % of the counts are expected within the error, to three digits."""
-        wanted = number(asked.get("error", ""), "The error")
+        expected = number(asked.get("error", ""), "The error")
         if _within(spec) is None:
             return super().budget(spec, asked)
-        return f"{least_budget(lambda budget: (_within(_with(spec, budget)) or 0) <= wanted):g}"
+        return f"{least_budget(lambda budget: (_within(_with(spec, budget)) or 0) <= expected):g}"
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""

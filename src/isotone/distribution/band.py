@@ -84,9 +84,9 @@ class TotalsLaw:
 
         The true noise and the draws are exchangeable, so its rank among them is uniform, whatever its law is.
         """
-        found = np.concatenate([statistic(part) for part in self.parts()])
-        place = math.ceil((1 - outside) * (found.size + 1))
-        return float(np.partition(found, place - 1)[place - 1])
+        result = np.concatenate([statistic(part) for part in self.parts()])
+        place = math.ceil((1 - outside) * (result.size + 1))
+        return float(np.partition(result, place - 1)[place - 1])
 
 
 def _scales(tree: SumTree | None, bins: int) -> tuple[Floats, Floats]:

@@ -57,7 +57,7 @@ def shares_below(edges: Ints, counts: Floats, cells: int) -> Floats:
         return places / cells
     widths = np.diff(edges).astype(np.float64)
     before = np.concatenate([[0.0], np.cumsum(counts) / total])
-    found = np.interp(places, edges, before)
+    result = np.interp(places, edges, before)
     if counts.size > 2:
         density, middle = counts / total / widths, (edges[1:] + edges[:-1]) / 2
         slopes = np.diff(density) / np.diff(middle)
@@ -66,10 +66,10 @@ def shares_below(edges: Ints, counts: Floats, cells: int) -> Floats:
         slope = np.clip(slope, -2 * density / widths, 2 * density / widths)
         at = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, counts.size - 1)
         inside = places - edges[at]
-        found = found - slope[at] / 2 * inside * (widths[at] - inside)
-    found = np.maximum.accumulate(np.clip(found, 0.0, 1.0))
-    found[-1] = 1.0
-    return found
+        result = result - slope[at] / 2 * inside * (widths[at] - inside)
+    result = np.maximum.accumulate(np.clip(result, 0.0, 1.0))
+    result[-1] = 1.0
+    return result
 
 
 # The posterior. Log densities are a hidden chain with an empty state, under five priors that are averaged by their evidence.
@@ -198,8 +198,8 @@ def _condition(
             sums = counts[rows].sum(axis=0)
             apart = sums - sums.mean()
             gain = (counts[rows] * apart).mean(axis=1) / (float(np.mean(apart**2)) + variance + 1e-9)
-            wanted = seen[first + place] + math.sqrt(variance) * stream.standard_normal(sums.size)
-            counts[rows] += gain[:, None] * (wanted - sums)
+            expected = seen[first + place] + math.sqrt(variance) * stream.standard_normal(sums.size)
+            counts[rows] += gain[:, None] * (expected - sums)
         first += length
 
 

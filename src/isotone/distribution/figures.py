@@ -91,15 +91,15 @@ class LineFigures:
         # in each step of levels a quantile is at least that of its beginning and at most that of its end
         least, most = self.quantile_bounds(edges[:-1])[:, 0], self.quantile_bounds(edges[1:])[:, 1]
         rows = [_cumulated(part) for part in (middle, least, most)]
-        found: list[list[float]] = []
+        result: list[list[float]] = []
         for level in levels:
             own, few, many = (float(np.interp(level, edges, row)) for row in rows)
             rest_few, rest_many = rows[1][-1] - few, rows[2][-1] - many
             estimate = own / rows[0][-1] if rows[0][-1] > 0 else level
             low = few / (few + rest_many) if few + rest_many > 0 else 0.0
             high = many / (many + rest_few) if many + rest_few > 0 else 1.0
-            found.append([min(max(estimate, low), high), low, min(high, float(level))])
-        return np.array(found)
+            result.append([min(max(estimate, low), high), low, min(high, float(level))])
+        return np.array(result)
 
     def gini(self) -> Interval:
         """The Gini coefficient: twice the area between the Lorenz curve and that of equal values."""

@@ -161,10 +161,10 @@ class DistributionMechanism:
         """The decisions about bins."""
         part = self.parts(halves=True)[1]
         if self.guarantee.kind == "zcdp":
-            found = Partition.zcdp(part, self.unit)
+            result = Partition.zcdp(part, self.unit)
         else:
-            found = Partition.pure(part, self.unit, several=self.groups > 1)
-        return Partition(found.scale, round(threshold / self.strength))
+            result = Partition.pure(part, self.unit, several=self.groups > 1)
+        return Partition(result.scale, round(threshold / self.strength))
 
     @property
     def strength(self) -> float:

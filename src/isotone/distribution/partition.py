@@ -99,14 +99,14 @@ class Partition:
         """Whether halving gives these ends of bins: each bin is a node, and so is what it was halved from."""
         known, roots = set(edges.tolist()), _roots(int(edges[-1]), apart).tolist()
         waiting = list(pairwise(roots))
-        found = set(roots)
+        result = set(roots)
         while waiting:
             low, high = waiting.pop()
             middle = (low + high) // 2
             if high - low > 1 and middle in known:
-                found.add(middle)
+                result.add(middle)
                 waiting += [(low, middle), (middle, high)]
-        return known == found
+        return known == result
 
 
 def _roots(cells: int, apart: int) -> Ints:

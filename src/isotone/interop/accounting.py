@@ -65,10 +65,10 @@ def pld(mechanism: Any, interval: float = 1e-4) -> distributions.PrivacyLossDist
             math.sqrt(mechanism.parameter) / _SLACK, value_discretization_interval=interval
         )
         return one.self_compose(mechanism.sensitivity.coordinates)
-    told = _guarantee(mechanism)
-    if told.kind == "zcdp":
-        return _concentrated(_up(told.rho), interval)
-    parameters = common.DifferentialPrivacyParameters(_up(told.epsilon), _up(told.delta))
+    guarantee = _guarantee(mechanism)
+    if guarantee.kind == "zcdp":
+        return _concentrated(_up(guarantee.rho), interval)
+    parameters = common.DifferentialPrivacyParameters(_up(guarantee.epsilon), _up(guarantee.delta))
     return distributions.from_privacy_parameters(parameters, interval)
 
 
@@ -89,14 +89,14 @@ def event(mechanism: Any) -> dp_event.DpEvent:
     multiplier = _noise_multiplier(mechanism)
     if multiplier is not None:
         return dp_event.GaussianDpEvent(multiplier)
-    told = _guarantee(mechanism)
-    if told.kind == "zcdp":
-        return dp_event.ZCDpEvent(_up(told.rho))
-    if told.kind == "approximate":
+    guarantee = _guarantee(mechanism)
+    if guarantee.kind == "zcdp":
+        return dp_event.ZCDpEvent(_up(guarantee.rho))
+    if guarantee.kind == "approximate":
         raise InputError(
             "dp_accounting has no event for (ε, δ)-DP. Use pld(), and compose the distributions it gives."
         )
-    return dp_event.ZCDpEvent(_up(told.epsilon**2 / 2))
+    return dp_event.ZCDpEvent(_up(guarantee.epsilon**2 / 2))
 
 
 def _guarantee(mechanism: Any) -> Guarantee:

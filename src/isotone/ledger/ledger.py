@@ -220,13 +220,13 @@ class Attempt:
         if self.charge.state == "sealed":
             return error
         if ours and self.charge.state == "reading":
-            told = self._ended()
+            ending = self._ended()
         else:
-            told = AttemptError(self.charge, None if self.charge.state == "drawn" else "failed")
+            ending = AttemptError(self.charge, None if self.charge.state == "drawn" else "failed")
         if error is None or not (error is self._own or isinstance(error, DeliveryError)):
-            return told
+            return ending
         if ours:
-            error.add_note(str(told).partition(_UNTOLD)[0].strip())
+            error.add_note(str(ending).partition(_UNTOLD)[0].strip())
         return error
 
     def _ended(self) -> AttemptError:

@@ -142,13 +142,13 @@ def discrete_gaussians(rng: np.random.Generator, sigma2: Number, size: Size) -> 
     """Integers with probability ∝ ``exp(-k²/(2·sigma2))``, accepted from two-sided geometrics."""
     variance = float(positive(sigma2, "sigma2"))
     scale = np.floor(np.sqrt(variance)) + 1.0
-    wanted = int(np.prod(size))
+    expected = int(np.prod(size))
     kept: list[NDArray[np.int64]] = []
-    while wanted > 0:
-        tried = np.asarray(two_sided_geometrics(rng, float(1.0 / scale), 2 * wanted + 16))
+    while expected > 0:
+        tried = np.asarray(two_sided_geometrics(rng, float(1.0 / scale), 2 * expected + 16))
         exponent = (np.abs(tried) - variance / scale) ** 2 / (2 * variance)
-        kept.append(tried[rng.standard_exponential(tried.size) >= exponent][:wanted])
-        wanted -= kept[-1].size
+        kept.append(tried[rng.standard_exponential(tried.size) >= exponent][:expected])
+        expected -= kept[-1].size
     return Simulated.wrap(np.concatenate([np.zeros(0, dtype=np.int64), *kept]).reshape(size))
 
 

@@ -571,9 +571,9 @@ def read_children(
     roots = [x for x in names if x not in has_parent]
     if not isinstance(children, Mapping):
         kind = _kind(children)
-        found: list[tuple[Kind, list[Hashable]]] = [(kind, group) for group in below.values()]
+        choices: list[tuple[Kind, list[Hashable]]] = [(kind, group) for group in below.values()]
         # one code for a record means one root for it too
-        return [*found, ("exclusive", roots)] if kind == "partition" and len(roots) > 1 else found
+        return [*choices, ("exclusive", roots)] if kind == "partition" and len(roots) > 1 else choices
     known = {*names, None}
     result: list[tuple[Kind, list[Hashable]]] = []
     for parent, said in children.items():

@@ -255,9 +255,9 @@ def from_polars(column: Any) -> Any:
         return pa.nulls(len(column), pa.string_view())
     if name in _POLARS_VALUES:
         return by_value(column.to_list())
-    found = converted(column.to_arrow())
-    wanted = _polars_type(column.dtype)
-    return found if found.type == wanted else found.cast(wanted)
+    result = converted(column.to_arrow())
+    expected = _polars_type(column.dtype)
+    return result if result.type == expected else result.cast(expected)
 
 
 def _pandas_type(dtype: Any) -> Any:
@@ -340,9 +340,9 @@ def parquet_stream(files: Sequence[str], roles: Roles) -> tuple[Stream, bool]:
         name: {arrow_kind(schema.field(name).type) for schema in schemas} for name in stream.schema.names
     }
     plain = all(len(found) == 1 and found <= _PLAIN for found in kinds_of.values())
-    wanted = {name.lower() for name in stream.schema.names}
+    expected = {name.lower() for name in stream.schema.names}
     # DuckDB would confuse namesakes in other capitals
-    twins = any(sum(name.lower() in wanted for name in schema.names) > len(wanted) for schema in schemas)
+    twins = any(sum(name.lower() in expected for name in schema.names) > len(expected) for schema in schemas)
     return stream, plain and not twins
 
 

@@ -274,10 +274,10 @@ def _joined_list(
     if engine.is_duckdb():
         # One query that reads the rows once; tables of another connection could not be joined.
         said = ", ".join(f'unnest({_numbers(column)}) AS "{name}"' for name, column in numbers.items())
-        wanted = ", ".join(f'"{name}"' for name in numbers)
+        expected = ", ".join(f'"{name}"' for name in numbers)
         # Bytes are compared: in the collation of a table a text can be equal to several of the list.
         query = (
-            f"SELECT {_ROWS}.*, {wanted} FROM {_ROWS} {how} JOIN (SELECT unnest({_texts(values)}) AS {_LISTED}, {said}) "
+            f"SELECT {_ROWS}.*, {expected} FROM {_ROWS} {how} JOIN (SELECT unnest({_texts(values)}) AS {_LISTED}, {said}) "
             f'ON encode({_ROWS}."{text}") = encode({_LISTED})'
         )
         return nw.from_native(native.query(_ROWS, query))

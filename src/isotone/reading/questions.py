@@ -324,8 +324,8 @@ class Question:
     @property
     def comparison(self) -> tuple[str, float] | None:
         """The sign and the number of a comparison."""
-        found = _COMPARISON.match(self.yes) if isinstance(self.yes, str) else None
-        return (found[1], float(found[2])) if found else None
+        match = _COMPARISON.match(self.yes) if isinstance(self.yes, str) else None
+        return (match[1], float(match[2])) if match else None
 
     def codes(self, answers: Answers) -> Answers:
         """The rule of codes, with what is not said here taken from the rule for all questions."""
@@ -394,8 +394,8 @@ def book_of(questions: Any) -> dict[str, Question]:
 
 def _with_boolean(codes: Sequence[str | int], number: str, word: str) -> tuple[str, ...]:
     """Codes as words, with the boolean that is the number one or zero."""
-    found = tuple(map(str, codes))
-    return (*found, word) if number in found and word not in found else found
+    result = tuple(map(str, codes))
+    return (*result, word) if number in result and word not in result else result
 
 
 def _names(names: Any, name: str) -> tuple[str, ...]:
@@ -546,14 +546,14 @@ def implied(book: Mapping[str, Question], answers: Answers) -> list[tuple[str, s
     for question in book.values():
         for column in asked_columns(question, book):
             by_column.setdefault(column, []).append(question)
-    found: dict[tuple[str, str], None] = {}
+    result: dict[tuple[str, str], None] = {}
     for together in by_column.values():
         if len(together) > 1:
             yeses = _yeses(together, book, answers)
             for one, other in permutations(together, 2):
                 if _follows(one, other, yeses, book):
-                    found[one.name, other.name] = None
-    return [pair for pair in found if pair[::-1] not in found]
+                    result[one.name, other.name] = None
+    return [pair for pair in result if pair[::-1] not in result]
 
 
 def _follows(one: Question, other: Question, yeses: Mapping[str, int], book: Mapping[str, Question]) -> bool:

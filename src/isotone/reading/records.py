@@ -267,10 +267,10 @@ class RecordSource:
                 f"columns= names elements that are not in the order: {sorted(map(str, unknown))}."
             )
         public_texts(P.elements, "The elements")
-        wanted = (
+        expected = (
             [self.element] if self.element is not None else [c for x in P.elements for c in self.wanted(x)]
         )
-        columns = {"answer" if self.element is None else "element": wanted, **rules.unit_roles}
+        columns = {"answer" if self.element is None else "element": expected, **rules.unit_roles}
         return open_source(self.data, {**columns, "group": groups.columns if groups else []})
 
 

@@ -436,7 +436,7 @@ def _columns_of(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Any
     native = frame.to_native()
     known = list(native.columns) if frame.implementation.is_pandas_like() else list(frame.columns)
     labels = [str(name) for name in known]
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name in names:
         if labels.count(name) > 1:
             raise InputError(f"The table has two columns {name!r}. Rename one.")
@@ -444,10 +444,10 @@ def _columns_of(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Any
             raise no_column(name)
         place = labels.index(name)
         if frame.implementation.is_pandas_like():
-            found[name] = native.iloc[:, place]
+            result[name] = native.iloc[:, place]
         else:
-            found[name] = frame[known[place]].to_native()
-    return found
+            result[name] = frame[known[place]].to_native()
+    return result
 
 
 def _typed(frame: Frame, types: Mapping[str, ColumnType], columns: Sequence[str]) -> Frame:

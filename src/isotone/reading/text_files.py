@@ -90,15 +90,15 @@ def header_names(file: str, form: DataFile, most: int = 1 << 16) -> list[str]:
 def _first_record(block: bytes, separator: bytes, newline: bytes) -> tuple[list[bytes], bytes, int]:
     """The fields of the first line, its ending, and where the next one begins. ``newline`` is a pattern."""
     fields: list[bytes] = []
-    for found in _pattern(separator, newline).finditer(block):
-        fields.append(_field(found))
-        if found[4] != separator:
-            return fields, found[4], found.end()
+    for match in _pattern(separator, newline).finditer(block):
+        fields.append(_field(match))
+        if match[4] != separator:
+            return fields, match[4], match.end()
     return fields, b"", len(block)
 
 
-def _field(found: re.Match[bytes]) -> bytes:
-    quoted, behind, plain, _ = found.groups()
+def _field(match: re.Match[bytes]) -> bytes:
+    quoted, behind, plain, _ = match.groups()
     return plain if quoted is None else quoted.replace(b'""', b'"') + behind
 
 
@@ -183,9 +183,9 @@ def _last_end(block: bytes, separator: bytes, newline: bytes) -> tuple[int, _Mar
         end = int(marks.places[ends[-1]]) + len(newline)
         return end, _Marks(marks.places[kept], marks.is_end[kept], marks.escapes)
     end = 0
-    for found in _pattern(separator, newline).finditer(block):
-        if found[4] == newline:
-            end = found.end()
+    for match in _pattern(separator, newline).finditer(block):
+        if match[4] == newline:
+            end = match.end()
     return end, None
 
 
@@ -254,14 +254,14 @@ def _pattern(separator: bytes, newline: bytes) -> re.Pattern[bytes]:
 def _slow(block: bytes, separator: bytes, newline: bytes) -> Iterator[list[bytes]]:
     """The records of a block, each a list of fields."""
     record: list[bytes] = []
-    for found in _pattern(separator, newline).finditer(block):
-        if found.start() == len(block) and not record:
+    for match in _pattern(separator, newline).finditer(block):
+        if match.start() == len(block) and not record:
             return
-        end = found[4]
-        record.append(_field(found))
+        end = match[4]
+        record.append(_field(match))
         if end == separator and separator:
             continue
-        if found.start() + len(end) < found.end() or len(record) > 1:  # a line without a byte is skipped
+        if match.start() + len(end) < match.end() or len(record) > 1:  # a line without a byte is skipped
             yield record
         record = []
         if not end:

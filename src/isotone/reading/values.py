@@ -183,14 +183,14 @@ def _unmasked(column: Any) -> list[Any]:
 
 
 def _one_by_one(column: Any) -> list[Any]:
-    found: list[Any] = []
+    result: list[Any] = []
     for place in range(len(column)):
         try:
             value = column.iloc[place] if hasattr(column, "iloc") else column[place]
-            found.append(value.as_py() if hasattr(value, "as_py") else value)
+            result.append(value.as_py() if hasattr(value, "as_py") else value)
         except Exception:  # an Arrow text that is not valid, say
-            found.append(None)
-    return found
+            result.append(None)
+    return result
 
 
 def _unwrapped(value: Any) -> Any:

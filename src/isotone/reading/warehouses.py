@@ -282,13 +282,13 @@ def table_of(frame: Frame) -> Any:
     import pyarrow as pa
 
     schema = frame.to_native().schema().to_pyarrow()
-    found = rows_of(frame)
+    rows = rows_of(frame)
     return pa.table(
         {
             name: pa.array(
-                [None if x is None else bool(x) for x in found[name]]
+                [None if x is None else bool(x) for x in rows[name]]
                 if pa.types.is_boolean(kind)
-                else found[name],
+                else rows[name],
                 kind,
             )
             for name, kind in zip(schema.names, schema.types, strict=True)
@@ -400,9 +400,9 @@ def list_join(
     backend = _source_of(frame).source
     if backend.name == "sqlite":
         number_of = _list_function(backend, values, numbers)
-        found = {name: number_of(native[text], place) for place, name in enumerate(numbers)}
+        result = {name: number_of(native[text], place) for place, name in enumerate(numbers)}
         rows = native if how == "left" else native.filter(number_of(native[text], len(numbers)).notnull())
-        return nw.from_native(rows.mutate(**found))
+        return nw.from_native(rows.mutate(**result))
     rows = list(zip(values, *numbers.values(), strict=True)) or [("", *(0 for _ in numbers))]
     parts = ["".join(f"{-1 if x is None else x:0{_PLACES}d}" for x in row) + value for value, *row in rows]
     between = next(
@@ -504,12 +504,12 @@ def _capitals(letters: frozenset[str]) -> tuple[str, str]:
 
 @cache
 def _sources() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"i": ["\u0130"]}  # which Python writes as two letters
+    result: dict[str, list[str]] = {"i": ["\u0130"]}  # which Python writes as two letters
     for letter in map(chr, range(0x20000)):  # behind them no letter has a case
         small = letter.lower()
         if small != letter and len(small) == 1:
-            found.setdefault(small, []).append(letter)
-    return found
+            result.setdefault(small, []).append(letter)
+    return result
 
 
 @cache

@@ -231,13 +231,13 @@ def _units(described: Description, source: Any) -> list[str]:
         f"{result['rows']:,} rows, {result['units']:,} different values of the unit {column!r}, {result['nobody']:,} rows without one (dropped)"
     ]
     if result["cut_units"]:
-        told = (
+        hint = (
             f"{result['cut_units']:,} units have more than {most:,} rows, the largest {result['largest']:,}"
         )
         if most == 1 and described.combines:
-            return [*lines, f"{told}: a unit's rows are combined into one record"]
+            return [*lines, f"{hint}: a unit's rows are combined into one record"]
         lines.append(
-            f"{told}: contributions = {most} leaves {result['left_out']:,} rows out, if all could count"
+            f"{hint}: contributions = {most} leaves {result['left_out']:,} rows out, if all could count"
         )
     return lines
 
@@ -266,16 +266,16 @@ def _first_lines(source: DataFile, *, wrong: bool) -> list[str]:
         if "\ufffd" in first:
             lines.append(f"{name}: {_FOREIGN.format(encoding.upper())}")
         usual = "\t" if file.lower().endswith(".tsv") else ","
-        said: list[str] = []
+        stated: list[str] = []
         if separator != (source.separator or usual):
-            said.append(f"separator = {json.dumps(separator)}")
+            stated.append(f"separator = {json.dumps(separator)}")
         if encoding != source.encoding:
-            said.append(f'encoding = "{encoding}"')
-        if source.header is None and (said or wrong):
-            said.append("header = true")
-        if said:
-            told = "\n    ".join(said)
-            lines.append(f"{name}: if these are names of columns, write in [data]:\n    {told}")
+            stated.append(f'encoding = "{encoding}"')
+        if source.header is None and (stated or wrong):
+            stated.append("header = true")
+        if stated:
+            hint = "\n    ".join(stated)
+            lines.append(f"{name}: if these are names of columns, write in [data]:\n    {hint}")
         if source.header is None and wrong and ends:
             lines.append(
                 f"{name}: if they are somebody's answers, the file does not name its columns. Then state their {len(names)} names in [data]:\n"

@@ -476,9 +476,9 @@ class Section(BaseModel):
         extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
     )
 
-    def complete(self, asked: bool) -> None:
+    def complete(self, questions: bool) -> None:
         """Refuse what the rest of the spec does not allow; ``asked`` says whether there are questions."""
-        if asked:
+        if questions:
             raise ValueError("questions are for counts, which have [order]")
 
     def given(self) -> dict[str, Any]:

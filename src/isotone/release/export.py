@@ -620,8 +620,8 @@ def described_wrongly(release: Release, folder: str | os.PathLike[str]) -> tuple
     return False, f"{', '.join(there)} say what the release says"
 
 
-def _text(said: dict[str, Any]) -> str:
-    return json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def _text(entries: dict[str, Any]) -> str:
+    return json.dumps(entries, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _ours(folder: Path, name: str) -> bool:

@@ -195,7 +195,7 @@ class Manifest(Mapping[str, Any]):
         """The entries as they are written."""
         entries = [(field, getattr(self, field.name)) for field in fields(self)]
         written = {
-            field.name: said for field, said in entries if said is not None or field.default is not None
+            field.name: value for field, value in entries if value is not None or field.default is not None
         }
         return {**written, "stated": self.stated.plain()}
 

@@ -108,7 +108,7 @@ def load_order(
 def order_labels(path: str | Path) -> dict[str, str]:
     """The labels of the questions of a spec, none for any other file."""
     spec = _spec(Path(path))
-    return {} if spec is None else {name: question.shown for name, question in spec.asked.items()}
+    return {} if spec is None else {name: question.shown for name, question in spec.book.items()}
 
 
 def _spec(path: Path) -> Spec | None:

@@ -36,7 +36,7 @@ __all__ = ["Standing", "closed", "opened", "published"]
 @np.errstate(all="ignore")
 def opened(
     described: Series,
-    asked: Guarantee,
+    requested: Guarantee,
     ledger: Ledger,
     secrets: Path,
     stated: Stated,
@@ -56,7 +56,7 @@ def opened(
         {
             "parameters": {
                 "kind": described.kind_name,
-                "guarantee": guarantee_to(asked),
+                "guarantee": guarantee_to(requested),
                 "description": described.identity(),
             },
             "data": request,
@@ -68,8 +68,8 @@ def opened(
             "is a second charge. Nothing was charged."
         )
     tell(0.0, "planning")
-    mechanism = described.mechanism(asked)
-    charged, stated = described.charged(mechanism, asked), stated_texts(stated, described.title)
+    mechanism = described.mechanism(requested)
+    charged, stated = described.charged(mechanism, requested), stated_texts(stated, described.title)
 
     def release(stamp: Stamp, noise: str, shown: Shown) -> Release:
         common = {"stated": stated, "guarantee": guarantee_to(charged), **stamp.entries()}

@@ -91,8 +91,8 @@ class Job:
 
     def parameters(self) -> dict[str, Any]:
         """What a request is known by: every parameter, and the guarantee that was asked for."""
-        asked = {"guarantee": guarantee_to(self.asked), "description": self.described.identity()}
-        return {"kind": self.described.kind_name, **asked}
+        known = {"guarantee": guarantee_to(self.asked), "description": self.described.identity()}
+        return {"kind": self.described.kind_name, **known}
 
     def open(self) -> Frame:
         """The columns that are needed, lazily. Only the schema is looked at."""

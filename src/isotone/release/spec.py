@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from isotone.release.over_time import Standing
 
 __all__ = [
-    "Asked",
     "Budget",
+    "QuestionEntries",
     "Spec",
     "SpecPlan",
     "audit_name",
@@ -74,7 +74,7 @@ Made = TypeVar("Made")
 # ---------------------------------------------------------------------------- sections
 
 
-class Asked(Section):
+class QuestionEntries(Section):
     """``[questions.NAME]``: the label of an element, its column, and what counts as a yes. NAME is its identifier."""
 
     label: str = ""
@@ -250,7 +250,7 @@ class Spec(Section):
     data: DataEntries
     privacy: PrivacyEntries
     output: OutputEntries
-    questions: dict[str, Asked] | None = None
+    questions: dict[str, QuestionEntries] | None = None
     folder: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")
@@ -258,7 +258,7 @@ class Spec(Section):
         if self.key:
             for key in (self.key, BESIDE.get(self.key)):
                 if key is not None:
-                    getattr(self, key).complete(bool(self.asked))
+                    getattr(self, key).complete(bool(self.book))
             self._require_heard()
         return self
 
@@ -320,7 +320,7 @@ class Spec(Section):
     def description(self) -> Description:
         """What is published, about whom. Public files that the spec names are read."""
         return self._from_public(
-            lambda resolve: self.kind.described.from_sections(self._sections, self.asked, resolve)
+            lambda resolve: self.kind.described.from_sections(self._sections, self.book, resolve)
         )
 
     @property
@@ -351,14 +351,14 @@ class Spec(Section):
     def section_of_type(self, section: type[SectionType]) -> SectionType:
         """The section of the spec's kind, which must be of the type given."""
         if not isinstance(self.section, section):
-            asked = section.__name__.removesuffix("Entries").lower()
-            raise SpecError(f"This spec has no [{asked}]: it has [{self.key}].")
+            expected = section.__name__.removesuffix("Entries").lower()
+            raise SpecError(f"This spec has no [{expected}]: it has [{self.key}].")
         return self.section
 
     @cached_property
-    def asked(self) -> dict[str, Question]:
+    def book(self) -> dict[str, Question]:
         """The questions by name."""
-        return book_of([said.question(name) for name, said in (self.questions or {}).items()])
+        return book_of([entry.question(name) for name, entry in (self.questions or {}).items()])
 
     @property
     def poset(self) -> Poset:
@@ -369,7 +369,7 @@ class Spec(Section):
         section = self._sections.get("order", self.section)
         if not isinstance(section, OrderEntries):
             section = self.section_of_type(OrderEntries)
-        return self._from_public(lambda resolve: section.order(resolve, self.asked, answers))
+        return self._from_public(lambda resolve: section.order(resolve, self.book, answers))
 
     @property
     def privacy_unit(self) -> Unit:
@@ -615,17 +615,17 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
         raise SpecError(
             f"The spec {name!r} is empty. docs/start.md has one to begin with, and 'isotone demo' writes one."
         )
-    asked = [key for key in SECTIONS if key in entries]
+    keys = [key for key in SECTIONS if key in entries]
     problems: list[str] = []
-    beside = [BESIDE[key] for key in asked if key in BESIDE]
-    asked = list(dict.fromkeys([*asked, *beside]))
-    if len(asked) != 1 + len(beside):
+    beside = [BESIDE[key] for key in keys if key in BESIDE]
+    keys = list(dict.fromkeys([*keys, *beside]))
+    if len(keys) != 1 + len(beside):
         *others, last = (f"[{key}]" for key in SECTIONS if key not in BESIDE)
         problems.append(
             f"  the spec: a spec has exactly one of {', '.join(others)} and {last}; [series] stands beside [order]"
         )
     try:
-        result = spec_form(*asked).model_validate({**entries, "folder": folder})
+        result = spec_form(*keys).model_validate({**entries, "folder": folder})
     except ValidationError as error:
         problems += _explain(error)
     else:
@@ -667,9 +667,9 @@ def _explain(error: ValidationError) -> list[str]:
             lines[f"  {key}: this entry is missing"] = None
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-            said, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
+            own, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
             public = isinstance(given, (str, int, float)) and where[-1:] != ["connection"]
-            shown = f" (it is {given!r})" if public and not said else ""
+            shown = f" (it is {given!r})" if public and not own else ""
             lines[f"  {key}: {_WRITTEN.get(problem['type'], reason)}{shown}{_in_a_file(where)}"] = None
     return list(lines)
 
@@ -677,12 +677,12 @@ def _explain(error: ValidationError) -> list[str]:
 def _telling(problems: Sequence[Any]) -> Iterator[Any]:
     """The problems without those of types that were tried as well, where another one tells more of the same entry."""
     places = [tuple(part for part in problem["loc"] if not _is_alternative(part)) for problem in problems]
-    told = {
+    clear = {
         place[:2] for place, problem in zip(places, problems, strict=True) if problem["type"] not in _WRITTEN
     }
     for place, problem in zip(places, problems, strict=True):
         deeper = any(other != place and other[: len(place)] == place for other in places)
-        if problem["type"] not in _WRITTEN or (place[:2] not in told and not deeper):
+        if problem["type"] not in _WRITTEN or (place[:2] not in clear and not deeper):
             yield problem
 
 
@@ -719,7 +719,7 @@ def sections() -> dict[str, type[Section]]:
         "data": _COMMON["data"],
         "privacy": _COMMON["privacy"],
         **kinds,
-        "questions": Asked,
+        "questions": QuestionEntries,
         "output": _COMMON["output"],
     }
 

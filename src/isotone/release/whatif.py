@@ -122,7 +122,7 @@ def _related(one: Variant, pair: tuple[str, str], more: bool) -> tuple[str, Vari
 
 
 def side_by_side(
-    found: Sequence[tuple[str, Spec | Variant]],
+    specs: Sequence[tuple[str, Spec | Variant]],
     *,
     records: int | None = None,
     guess: Any = None,
@@ -131,14 +131,14 @@ def side_by_side(
     """The best mechanism of each plan with its numbers, and with a guessed count also the errors as shares of it."""
     count = None if guess is None else whole_number(guess, "guess")
     rows: list[dict[str, Any]] = []
-    for place, (name, spec) in enumerate(found):
+    for place, (name, spec) in enumerate(specs):
         result = spec.plan(records=records)
         if result.view is None:
             raise SpecError(
                 f"The plan of {name} compares no mechanisms, so there is nothing to put side by side. {result}"
             )
         best = result.view.rows[0]
-        progress((place + 1) / len(found), name)
+        progress((place + 1) / len(specs), name)
         numbers = {column.heading: float(getattr(best, column.name)) for column in best.columns}
         numbers.pop("squared error", None)  # of the best: always × 1
         if count is not None:
@@ -161,9 +161,9 @@ def epsilon_for(
 
     For a distribution the least at which its largest error is expected to be that, for about so many records.
     """
-    found = spec.description.least_budget(spec.guarantee, error, records, confidence_level(confidence))
-    if found is not None:
-        budget, of = found
+    budgets = spec.description.least_budget(spec.guarantee, error, records, confidence_level(confidence))
+    if budgets is not None:
+        budget, of = budgets
         return {"rho" if spec.guarantee.kind == "zcdp" else "epsilon": budget, "error": error, **of}
     if records is not None:
         raise SpecError(

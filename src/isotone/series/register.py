@@ -137,10 +137,10 @@ class Register:
 
     def _counts(self, lines: Frame) -> Ints:
         records = with_options(lines, self.P, self.names) if self.P.choices else lines
-        found = collect(totals(records, self.names, _ROWS, GROUP))
+        rows = collect(totals(records, self.names, _ROWS, GROUP))
         counts = np.zeros((self.groups.size if self.groups else 1, len(self.P)), np.int64)
         for column, name in enumerate(self.names):
-            counts[[int(g) for g in found[GROUP]], column] = [int(number or 0) for number in found[name]]
+            counts[[int(g) for g in rows[GROUP]], column] = [int(number or 0) for number in rows[name]]
         return counts
 
     def erase(self, unit: str, old: Path, new: Path) -> None:

@@ -156,8 +156,8 @@ _NAMES: dict[type, str] = {
 
 
 def _relaxation(part: PosetMechanism) -> dict[str, Any] | None:
-    found = part.sampler.described(part.law_draws)
-    return None if found is None else found.plain()
+    result = part.sampler.described(part.law_draws)
+    return None if result is None else result.plain()
 
 
 def rebuild(stages: Poset, periods: int, recipe: Mapping[str, Any]) -> SeriesMechanism:

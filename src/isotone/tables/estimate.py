@@ -410,8 +410,8 @@ class Beliefs(ABC):
     def _each(self, noisy: NDArray[np.int64], read: Callable[[int], Any]) -> NDArray[np.float64]:
         """What ``read`` says of each noisy count, computed once for equal ones."""
         seen, where = np.unique(noisy, return_inverse=True)
-        found = np.array([read(int(k)) for k in seen])
-        return found.T[:, where] if len(seen) else np.zeros((2, 0))
+        result = np.array([read(int(k)) for k in seen])
+        return result.T[:, where] if len(seen) else np.zeros((2, 0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,10 +146,10 @@ def _transported(means: Floats, joint: Floats, words: NDArray[np.uint64]) -> Int
     order = np.lexsort((words, means[:, 1], means[:, 0]))
     out = np.empty((size, 2), np.int64)
     for block in range(blocks):
-        members, wanted = order[block::blocks], pairs[block::blocks]
-        cost = (means[members, None, :] - wanted[None, :, :]) ** 2
+        members, expected = order[block::blocks], pairs[block::blocks]
+        cost = (means[members, None, :] - expected[None, :, :]) ** 2
         _, chosen = linear_sum_assignment(cost.sum(axis=2))
-        out[members] = wanted[chosen]
+        out[members] = expected[chosen]
     return out
 
 

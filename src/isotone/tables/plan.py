@@ -198,26 +198,26 @@ def plan(
     guarantee = unit.guarantee(epsilon, delta, rho)
     table = apportioned(z, number)
     candidates = _candidates(len(z) - 1, guarantee, unit, number, once)
-    found: list[TableRow] = []
+    result: list[TableRow] = []
     for position, (name, mechanism, share) in enumerate(candidates):
         progress(position / len(candidates), name)
         rng = np.random.default_rng(whole_number(seed, "seed", least=0))
-        found.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
+        result.append(_simulated(name, mechanism, share, table, len(z), runs, rng))
     progress(1.0, "done")
-    found.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
+    result.sort(key=lambda row: (row.count_error * row.wasserstein, row.count_error))
     if released is not None:
         name, mechanism = released
-        same = [row for row in found if row.name == name]
+        same = [row for row in result if row.name == name]
         own = (
             replace(same[0], mechanism=mechanism)
             if same
             else _simulated(name, mechanism, Fraction(0), table, len(z), runs, np.random.default_rng(seed))
         )
-        found = [own, *(row for row in found if row.name != name)]
-    wide = _range(found[0], len(z), number) if isinstance(shape, str) else None
+        result = [own, *(row for row in result if row.name != name)]
+    wide = _range(result[0], len(z), number) if isinstance(shape, str) else None
     points = scale(len(z) - 1, unit.per_step(largest_pure(guarantee)), number)
     return TablePlan(
-        tuple(found), z, unit.per_step(largest_pure(guarantee)), number, len(z) - 1, guarantee, runs,
+        tuple(result), z, unit.per_step(largest_pure(guarantee)), number, len(z) - 1, guarantee, runs,
         unit.contributions, once, wide, points,
     )  # fmt: skip
 
@@ -265,16 +265,16 @@ def _candidates(
 ) -> list[tuple[str, TwoStageMechanism | Any, Fraction]]:
     epsilon = largest_pure(guarantee)
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
-    found: list[tuple[str, Any, Fraction]] = []
+    result: list[tuple[str, Any, Fraction]] = []
     for name, point in POINTS.items() if guarantee.kind != "pure" else ():
         gaussian = GaussianTableMechanism(upper, **budget_of(guarantee), emphasis=point, once=once, **options)
-        found.append((f"{name}, Gaussian", gaussian, share_of(point) if size >= SMALL else Fraction(0)))
+        result.append((f"{name}, Gaussian", gaussian, share_of(point) if size >= SMALL else Fraction(0)))
     for name, point in POINTS.items():
         mechanism = TwoStageMechanism(upper, epsilon, point, **options)
         share = thresholds_for(point, upper, unit.per_step(epsilon), size).share
-        found.append((name, mechanism, share))
+        result.append((name, mechanism, share))
     plain = truncated_geometric(upper + 1, epsilon, **options)
-    return [*found, ("geometric noise only", plain, Fraction(0))]
+    return [*result, ("geometric noise only", plain, Fraction(0))]
 
 
 def _simulated(
@@ -309,20 +309,20 @@ def _goes_on(gaps: list[tuple[float, float]]) -> bool:
     """Whether the mean distance is not known well enough yet."""
     if not _LEAST_DRAWS <= len(gaps) < _MOST_DRAWS:
         return len(gaps) < _LEAST_DRAWS
-    found = np.array(gaps)[:, 0]
-    return bool(np.std(found, ddof=1) > _PRECISE * np.mean(found) * len(gaps) ** 0.5)
+    result = np.array(gaps)[:, 0]
+    return bool(np.std(result, ddof=1) > _PRECISE * np.mean(result) * len(gaps) ** 0.5)
 
 
 def _range(row: TableRow, n: int, size: int) -> Range:
     """The errors of a mechanism on a table of each other shape, one seeded run each."""
-    found: list[tuple[float, float]] = []
+    result: list[tuple[float, float]] = []
     for seed, shape in enumerate(families(n).values()):
         rng = np.random.default_rng(seed)
         table = rng.choice(n, size, p=shape)
         one = _simulated(row.name, row.mechanism, row.share, table, n, 1, rng)
-        found.append((one.count_error, one.wasserstein))
-    counts, distances = zip(*found, strict=True)
-    return Range(len(found), (min(counts), max(counts)), (min(distances), max(distances)))
+        result.append((one.count_error, one.wasserstein))
+    counts, distances = zip(*result, strict=True)
+    return Range(len(result), (min(counts), max(counts)), (min(distances), max(distances)))
 
 
 def expected_errors(

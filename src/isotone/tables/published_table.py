@@ -177,13 +177,13 @@ def _quantile(
         transform *= np.fft.rfft(binned) ** number
     sizes = np.fft.irfft(transform, places)
     sizes = np.append(sizes[0], sizes[1 : places // 2] + sizes[: places // 2 : -1])
-    found = int(np.searchsorted(np.cumsum(np.maximum(sizes, 0.0)), confidence - 1e-12))
+    result = int(np.searchsorted(np.cumsum(np.maximum(sizes, 0.0)), confidence - 1e-12))
     # a grid that is not that of the noise moves each error by a step at most, some up and some down, which matters where
     # sums have few values; and noise of different counts is not on one grid: one count more makes up for it, and half of
     # one does not
     total = sum(number for _, _, number in laws)
     slack = 0.0 if even else 1.0 + step * (1 + (sqrt(total) / 2 if total <= _FEW else 1))
-    return min(found, places // 2) * step + slack
+    return min(result, places // 2) * step + slack
 
 
 def _normal_reach(variances: list[float], numbers: list[int], confidence: float) -> float:

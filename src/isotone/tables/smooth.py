@@ -741,11 +741,11 @@ class ModelSearch:
         return replace(top, fit=replace(top.fit, histogram=histogram))
 
     def _along_shapes(self, dispersion: int, start: Fit) -> FittedModel:
-        found: list[FittedModel] = []
+        result: list[FittedModel] = []
         for shape in range(len(self.penalties)):
-            found.append(self.at(shape, dispersion, start))
-            start = found[-1].fit
-        return max(found, key=_evidence)
+            result.append(self.at(shape, dispersion, start))
+            start = result[-1].fit
+        return max(result, key=_evidence)
 
     def _climb(self, top: FittedModel) -> FittedModel:
         while True:

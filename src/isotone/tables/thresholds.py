@@ -315,8 +315,8 @@ def rough_gaps(ends: Sequence[int], reached: Ints, one_over: tuple[float, float]
     size = max(float(reached[-1]), 1.0)
     expected = min(_ALIKE * float(np.sum(excess[clear])) / size, 1.0) * inside
     rough = np.maximum(np.where(clear, excess, 0.0), expected) > _WORTH * one_over[1]
-    found: list[int] = np.flatnonzero(rough & (width > 1)).tolist()
-    return found
+    result: list[int] = np.flatnonzero(rough & (width > 1)).tolist()
+    return result
 
 
 # At which thresholds the cumulative histogram is measured, and with which share of ε.

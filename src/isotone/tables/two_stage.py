@@ -139,15 +139,15 @@ class StratifiedMechanism(ABC):
                 f"Strata, and tables of fewer than {SMALL} categories, need upper=, the largest count."
             )
         values: NDArray[Any] = np.empty(len(table), np.int64)
-        found: list[Stratum] = []
+        result: list[Stratum] = []
         for members in parts:
             made = self.begun(len(members))
             values[members], stratum = published_stratum(members, table[members], made, draws)
-            found.append(stratum)
+            result.append(stratum)
         if not isinstance(draws, ExactDraws):
             values = Simulated.wrap(values)
-        upper = found[0].thresholds.upper if self.upper is None else self.upper
-        return PublishedTable(values, upper, tuple(found), self.guarantee)
+        upper = result[0].thresholds.upper if self.upper is None else self.upper
+        return PublishedTable(values, upper, tuple(result), self.guarantee)
 
     def begun(self, size: int) -> Measurement | Climb:
         """What measures a table of ``size`` categories. Where counts have no bound, it begins with finding the largest one."""

@@ -220,8 +220,8 @@ def test_texts_of_a_form_stay_texts_in_the_spec(tmp_path: Path) -> None:
     spec = load_spec(path)
     assert spec.privacy.epsilon == 1
     assert set(tomllib.loads(path.read_text())) == {"data", "privacy", "order", "questions", "output"}
-    assert spec.asked["b"].label == 'x" [privacy] epsilon = "9" # \\ 😀'
-    assert spec.asked["b"].yes == ('c"]\n#', "d")
+    assert spec.book["b"].label == 'x" [privacy] epsilon = "9" # \\ 😀'
+    assert spec.book["b"].yes == ('c"]\n#', "d")
 
 
 def test_limits_are_what_the_page_says() -> None:

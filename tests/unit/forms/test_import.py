@@ -202,7 +202,7 @@ def test_the_spec_that_is_written_asks_for_the_same(tmp_path: Path) -> None:
         path = tmp_path / "s.toml"
         path.write_text(form.spec(data="d.csv", unit="person", epsilon="0.5"), encoding="utf-8")
         spec = load_spec(path)
-        assert list(spec.asked.values()) == list(form.questions)
+        assert list(spec.book.values()) == list(form.questions)
         assert load_order(path) == form.order()
         assert load_order(path).choices == form.order().choices
         assert (spec.data.unit, spec.privacy.epsilon, spec.data.path) == ("person", 0.5, "d.csv")  # pyright: ignore

@@ -415,8 +415,8 @@ class Page(ABC):
 
     def labels(self, release: Release) -> dict[str, str]:
         """What is read in place of an element, where a question has a label."""
-        asked = (release.manifest["description"].get("answers") or {}).get("questions", ())
-        return {entry["name"]: Question(**entry).shown for entry in asked if entry.get("label")}
+        questions = (release.manifest["description"].get("answers") or {}).get("questions", ())
+        return {entry["name"]: Question(**entry).shown for entry in questions if entry.get("label")}
 
     @abstractmethod
     def caption(self, release: Release, level: str) -> str:

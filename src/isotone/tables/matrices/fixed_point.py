@@ -61,9 +61,9 @@ def soft_target(
         return target
     mass = np.concatenate([[0.0], np.cumsum(push_through(z, epsilon))])
     always, perhaps = crossings(z, epsilon, loss, (-float(rate), float(rate)))
-    wanted = np.cumsum(target)[:-1]
-    cumulative = np.clip(wanted, mass[always], mass[perhaps])
-    met = np.concatenate([[True], cumulative == wanted, [True]])
+    expected = np.cumsum(target)[:-1]
+    cumulative = np.clip(expected, mass[always], mass[perhaps])
+    met = np.concatenate([[True], cumulative == expected, [True]])
     differences = np.maximum(np.diff(cumulative, prepend=0.0, append=1.0), 0.0)
     return np.where(met[:-1] & met[1:], target, differences)  # no rounding where the target is met
 

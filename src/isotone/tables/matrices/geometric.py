@@ -298,12 +298,12 @@ def crossings(
             "'absolute', 'squared' or any convex function of the difference."
         )
     mass = spread(z, epsilon)
-    found = [np.zeros(n - 1, np.int64) for _ in prices]
+    result = [np.zeros(n - 1, np.int64) for _ in prices]
     for j in range(n - 1):
         gained = spread(z * (matrix[:, j] - matrix[:, j + 1]), epsilon)
-        for price, out in zip(prices, found, strict=True):
+        for price, out in zip(prices, result, strict=True):
             out[j] = _first(gained, mass, price, int(out[j - 1]) if j else 0)
-    return found
+    return result
 
 
 @kernel(steps=lambda gained, *_: gained.size)

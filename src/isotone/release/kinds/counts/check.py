@@ -31,20 +31,20 @@ __all__ = ["check_counts"]
 
 def check_counts(described: Counts, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""
-    P, said = described.P, described.answer_rules
+    P, answers = described.P, described.answer_rules
     where, groups = described.source(source, None).records, described.groups
     rules = replace(described.rules, on_violation="close", on_conflict="first", max_size=None)
     stated = None if described.fixed_root is None else described.fixed_root.records
-    if said.element is not None and rules.unit is None:  # every row has one code: none can break the order
+    if answers.element is not None and rules.unit is None:  # every row has one code: none can break the order
         lines = _rows(where, P, rules, groups, stated)
     else:
         lines = _broken(where, P.forget_choices(), rules, groups)
     lines += _conflicts(where, P, rules, groups)
-    if said.element is not None:
+    if answers.element is not None:
         fate = "ignored" if stated is None else "counted in the catch-all"
-        lines += unlisted(source, said.element, P.elements, "an element", fate)
+        lines += unlisted(source, answers.element, P.elements, "an element", fate)
     else:
-        odd = [line for x in P.elements for line in _odd_answers(where, x, said.words)]
+        odd = [line for x in P.elements for line in _odd_answers(where, x, answers.words)]
         lines += [*odd, _CODES] if odd else []
     if described.is_breakdown:
         fate = "counted as other" if described.unlisted == "other" else "left out of all margins"
@@ -103,8 +103,10 @@ def _conflicts(source: RecordSource, P: Poset, rules: RecordRules, groups: Group
     records = read_records(source, source.open(P, rules, groups), P, rules, groups)
     records = repaired(records, P.forget_choices(), rules)
     many, none = broken(P, [f"isotone_{i}" for i in range(len(P))])
-    kinds = [any_of(said) if said else nw.lit(False) for said in (many, none)]
-    result = one(records.select(*(said.cast(nw.Int64).sum().alias(f"n{i}") for i, said in enumerate(kinds))))
+    kinds = [any_of(answers) if answers else nw.lit(False) for answers in (many, none)]
+    result = one(
+        records.select(*(answers.cast(nw.Int64).sum().alias(f"n{i}") for i, answers in enumerate(kinds)))
+    )
     return [
         f"{result['n0'] or 0:,} records have several options where one is allowed, {result['n1'] or 0:,} lack an "
         "option of a partition"
@@ -121,9 +123,9 @@ def _odd_answers(source: RecordSource, element: Any, answers: Answers) -> list[s
     schema = frame.collect_schema()
     dtype = schema[column]
     # What is a yes only because it is missing, and a no only because it is missing, is neither.
-    said, not_denied = (_read_as(source, element, answers, schema, word) for word in ("no", "yes"))
+    denied, not_denied = (_read_as(source, element, answers, schema, word) for word in ("no", "yes"))
     text = as_text(column, dtype).alias("value")
-    odd = frame.select(text, (~said & not_denied).alias("odd")).filter(nw.col("odd")).select("value")
+    odd = frame.select(text, (~denied & not_denied).alias("odd")).filter(nw.col("odd")).select("value")
     known = (nw.col("value").str.len_chars() > 0).fill_null(False)
     rows, shown = commonest(odd.filter(known))
     if not rows:

@@ -359,17 +359,17 @@ def derived_release(manifest: Manifest, derived: dict[str, Any]) -> Release:
 
 
 def _columns(
-    manifest: Manifest, found: Sequence[Measured], derived: Mapping[str, Any]
+    manifest: Manifest, counts: Sequence[Measured], derived: Mapping[str, Any]
 ) -> dict[str, tuple[Any, ...]]:
-    P, groups, level = found[0].P, groups_of(manifest), float(manifest["description"]["confidence"])
+    P, groups, level = counts[0].P, groups_of(manifest), float(manifest["description"]["confidence"])
     rows = [
         _consistent_row(one, derived, level) if derived["how"] == "consistent" else _row(one, level)
-        for one in found
+        for one in counts
     ]
     columns: dict[str, tuple[Any, ...]] = {}
     if groups is not None:
         columns["group"] = tuple(group for group in groups for _ in P.elements)
-    columns["element"] = tuple(str(x) for x in P.elements) * len(found)
+    columns["element"] = tuple(str(x) for x in P.elements) * len(counts)
     names = ("value", "sd", "low", "high", "low_all", "high_all", "raw")
     for name in names if derived["how"] != "combined" else names[:-1]:
         columns[name] = tuple(number for row in rows for number in row[name])
@@ -378,16 +378,16 @@ def _columns(
     return columns
 
 
-def _row(found: Measured, level: float) -> dict[str, list[Any]]:
-    n = len(found.P)
-    value, most = found.values[:n], np.inf if found.records is None else found.records
-    alone = found.law.half_widths(level)[:n]
-    together = float(found.law.upper(np.max(np.abs(found.law.draws[:, :n]), axis=1), level))
+def _row(counts: Measured, level: float) -> dict[str, list[Any]]:
+    n = len(counts.P)
+    value, most = counts.values[:n], np.inf if counts.records is None else counts.records
+    alone = counts.law.half_widths(level)[:n]
+    together = float(counts.law.upper(np.max(np.abs(counts.law.draws[:, :n]), axis=1), level))
     low, high = _whole_ends(value, alone, most)
     low_all, high_all = _whole_ends(value, np.full(n, together), most)
     return {
         "value": np.round(value, 4).tolist(),
-        "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),
+        "sd": np.round(np.sqrt(counts.variance[:n]), 4).tolist(),
         "low": low,
         "high": high,
         "low_all": low_all,
@@ -406,35 +406,35 @@ def _whole_ends(value: Floats, half: Floats, most: float) -> tuple[list[int], li
     return ends[0].astype(np.int64).tolist(), ends[1].astype(np.int64).tolist()
 
 
-def _consistent_row(found: Measured, derived: Mapping[str, Any], level: float) -> dict[str, list[Any]]:
-    n = len(found.P)
-    raw, region = found.values[:n], found.region(level)
-    value = _projected(found, derived["weights"], derived["integers"])
+def _consistent_row(counts: Measured, derived: Mapping[str, Any], level: float) -> dict[str, list[Any]]:
+    n = len(counts.P)
+    raw, region = counts.values[:n], counts.region(level)
+    value = _projected(counts, derived["weights"], derived["integers"])
     low, high = (ends[:n] for ends in region.counts)
     low, high = np.ceil(low - 1e-9).astype(np.int64), np.floor(high + 1e-9).astype(np.int64)
     return {
         "value": (value.astype(np.int64) if derived["integers"] else np.round(value, 4)).tolist(),
-        "sd": np.round(np.sqrt(found.variance[:n]), 4).tolist(),
+        "sd": np.round(np.sqrt(counts.variance[:n]), 4).tolist(),
         "low": low.tolist(),
         "high": high.tolist(),
         "low_all": low.tolist(),
         "high_all": high.tolist(),
-        "raw": (raw.astype(np.int64) if found.whole else np.round(raw, 4)).tolist(),
+        "raw": (raw.astype(np.int64) if counts.whole else np.round(raw, 4)).tolist(),
     }
 
 
-def _projected(found: Measured, weights: str, integers: bool) -> Floats:
+def _projected(counts: Measured, weights: str, integers: bool) -> Floats:
     """The nearest counts that are possible, by the variances of the noise or by its covariance. Options add up."""
-    n, upper = len(found.P), found.records
-    raw, variance = found.values[:n], found.variance[:n]
+    n, upper = len(counts.P), counts.records
+    raw, variance = counts.values[:n], counts.variance[:n]
     if weights == "covariance":
-        if found.P.choices:
+        if counts.P.choices:
             raise InputError("By covariances options would not add up: leave out weights='covariance'.")
-        fitted = project_covariance(found.P, raw, found.covariance()[:n, :n], lower=0.0, upper=upper)
+        fitted = project_covariance(counts.P, raw, counts.covariance()[:n, :n], lower=0.0, upper=upper)
         return np.rint(fitted) if integers else fitted
     # what has no noise, as a fixed root, hardly moves
     inverse = 1 / np.maximum(variance, 1e-9 * variance.max()) if np.any(variance > 0) else None
-    return np.asarray(consistent(found.P, raw, inverse, upper, integers), dtype=np.float64)
+    return np.asarray(consistent(counts.P, raw, inverse, upper, integers), dtype=np.float64)
 
 
 def packed(release: Release) -> dict[str, Any]:

@@ -169,27 +169,29 @@ class OrderEntries(Section):
             raise ValueError("choice is a column of a CSV file of the order, and stands in place of children")
         return self
 
-    def complete(self, asked: bool) -> None:
+    def complete(self, questions: bool) -> None:
         """Refuse a section without an order, unless questions name its elements."""
-        if not self.ways and not asked:
+        if not self.ways and not questions:
             raise ValueError(f"order: {_ONE_WAY}")
 
-    def order(self, resolve: Callable[[str], Path], asked: Mapping[str, Question], answers: Answers) -> Poset:
+    def order(
+        self, resolve: Callable[[str], Path], questions: Mapping[str, Question], answers: Answers
+    ) -> Poset:
         """The partial order. Questions are elements, too, and come first; what follows from their definitions is in it."""
-        P = self._written(resolve, asked)
-        more = [pair for pair in implied(asked, answers.words) if {*pair} <= {*P.elements}]
+        P = self._written(resolve, questions)
+        more = [pair for pair in implied(questions, answers.words) if {*pair} <= {*P.elements}]
         return Poset(P.elements, [*P.covers, *more], P.choices) if more else P
 
-    def _written(self, resolve: Callable[[str], Path], asked: Iterable[str]) -> Poset:
+    def _written(self, resolve: Callable[[str], Path], names: Iterable[str]) -> Poset:
         if self.file is not None:
             P = read_order(resolve(self.file), self.lower, self.upper, self.choice, self._children())
-            elements = list(dict.fromkeys([*asked, *P.elements]))
+            elements = list(dict.fromkeys([*names, *P.elements]))
             return Poset(elements, P.covers, P.choices) if list(P.elements) != elements else P
         children = self._children() or "any"
         if self.parents is not None:
             parents = {name: above or None for name, above in self.parents.items()}
-            return Poset.from_mapping({**dict.fromkeys(asked), **parents}, children)
-        elements, relations = self.elements or [*asked], [*(self.relations or [])]
+            return Poset.from_mapping({**dict.fromkeys(names), **parents}, children)
+        elements, relations = self.elements or [*names], [*(self.relations or [])]
         return Poset(elements, relations, read_children(children, elements, [(a, b) for a, b in relations]))
 
     def _children(self) -> Any:
@@ -725,23 +727,23 @@ class Counts(Description):
 
     def plain(self) -> dict[str, Any]:
         """Every parameter as plain values. The sequence of the columns of groups matters."""
-        given, asked = super().plain(), self.method
+        given, method = super().plain(), self.method
         if self.by is not None:
             given["by"] = [[name, _listed(held)] for name, held in self.by.items()]
-        given["mechanism"] = asked if isinstance(asked, str) else recipe_of(asked)
+        given["mechanism"] = method if isinstance(method, str) else recipe_of(method)
         return {**given, "order": order_to(self.P), "relaxation": self.relaxation and self.relaxation.plain()}
 
     def identity(self) -> dict[str, Any]:
         """Every parameter but the labels of questions."""
         given = self.plain()
-        asked = {
+        questions = {
             q.name: q.definition()
             for q in questions_for(self.P, self.answer_rules).values()
             if q.has_own_rule
         }
         if self.is_breakdown:
             given["importance"] = self.importances
-        return {**given, "answers": {**given["answers"], "questions": asked}}
+        return {**given, "answers": {**given["answers"], "questions": questions}}
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Counts:

@@ -168,9 +168,9 @@ class CountsKind(Kind):
         if not _begins(release):
             return release
         mechanism = dict(release.manifest.mechanism)
-        told = {key: value for key, value in mechanism["relaxation"].items() if key != "draws"}
+        rest = {key: value for key, value in mechanism["relaxation"].items() if key != "draws"}
         return replace(
-            release, manifest=replace(release.manifest, mechanism={**mechanism, "relaxation": told})
+            release, manifest=replace(release.manifest, mechanism={**mechanism, "relaxation": rest})
         )
 
     def faults(self, release: Release) -> list[str]:
@@ -188,23 +188,23 @@ class CountsKind(Kind):
         return count_faults(release.columns, release.manifest, self.rebuild(release.manifest, described))
 
 
-def _require_described(described: Counts, found: Any, manifest: Manifest) -> None:
+def _require_described(described: Counts, rebuilt: Any, manifest: Manifest) -> None:
     """Refuse a mechanism that is not written as a release writes it, or not the one that the description asks for."""
-    breakdown = isinstance(found, MarginsMechanism)
-    mechanism, setting = found.base if breakdown else found, described.setting
-    if (margins_recipe(found) if breakdown else recipe_of(found)) != manifest.mechanism:
+    breakdown = isinstance(rebuilt, MarginsMechanism)
+    mechanism, setting = rebuilt.base if breakdown else rebuilt, described.setting
+    if (margins_recipe(rebuilt) if breakdown else recipe_of(rebuilt)) != manifest.mechanism:
         raise InputError("the mechanism is not written as a release writes it")
     sizes = None, setting.max_size  # a mechanism without a bound covers records of every size
     if mechanism.contributions != setting.contributions or mechanism.max_size not in sizes:
         raise InputError("the mechanism is for records of another kind than those that were counted")
-    if breakdown and list(found.importance) != described.importances:
+    if breakdown and list(rebuilt.importance) != described.importances:
         raise InputError("the importance of margins is not that of the description")
-    asked, recipe = described.method, manifest.mechanism
-    if not isinstance(asked, str):
-        if recipe_of(asked) != recipe_of(mechanism):
+    method, recipe = described.method, manifest.mechanism
+    if not isinstance(method, str):
+        if recipe_of(method) != recipe_of(mechanism):
             raise InputError("the mechanism is not the one that was given")
         return
-    if asked not in ("best", type(mechanism).__name__):
+    if method not in ("best", type(mechanism).__name__):
         raise InputError("the mechanism is not the one that the description names")
     if {name: recipe[name] for name in ("records", "catch_all") if name in recipe} != (setting.fixed or {}):
         raise InputError("the root is not fixed as the description says")

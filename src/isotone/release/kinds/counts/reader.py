@@ -91,10 +91,10 @@ class CountReader(Reader):
             return population_proportion(result, part, level, within.deff)
         return population_share(result, part, of, level, within.deff)
 
-    def _with_records(self, found: Measured, of: Any, group: Any, within: Within) -> Measured:
+    def _with_records(self, counts: Measured, of: Any, group: Any, within: Within) -> Measured:
         records = within.records
         if records is None:
-            return found
+            return counts
         if of is not None:
             raise InputError("records= is the number of all records, for shares of all: leave of= out.")
         manifest = self.release.manifest
@@ -105,21 +105,21 @@ class CountReader(Reader):
             number = public_records(records, names)[names.index(str(group))]
         else:
             number = number_of_records(records)
-        if found.records not in (None, number):
+        if counts.records not in (None, number):
             raise InputError(
-                f"This release is of {found.records:,} records, as was stated, not of {number:,}."
+                f"This release is of {counts.records:,} records, as was stated, not of {number:,}."
             )
-        return replace(found, records=number)
+        return replace(counts, records=number)
 
     def shares(
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any
     ) -> dict[tuple[str, str], Estimate]:
         """Shares along the covers, or of the pairs given."""
         result, level = self._of(group), self._level(confidence)
-        asked = result.P.covers if pairs is None else _pairs(pairs)
+        chosen_pairs = result.P.covers if pairs is None else _pairs(pairs)
         if truth(together, "together"):
-            return result.shares(asked, level)
-        return {(str(part), str(of)): result.share(part, of, level) for part, of in asked}
+            return result.shares(chosen_pairs, level)
+        return {(str(part), str(of)): result.share(part, of, level) for part, of in chosen_pairs}
 
     def change(
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
@@ -137,9 +137,9 @@ class CountReader(Reader):
         """Refuse changes of elements that two orders count other records for."""
         first, second = self.release.order, other.order
         later = frozenset(second.elements)
-        asked = [x for x in first.elements if x in later and (what is None or str(x) == str(what))]
+        elements = [x for x in first.elements if x in later and (what is None or str(x) == str(what))]
         stated = truth(follows_order, "follows_order")
-        require_same_records(first, second, asked, self.release.manifest, stated)
+        require_same_records(first, second, elements, self.release.manifest, stated)
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """Counts of the second group minus those of the first."""
@@ -232,24 +232,24 @@ class BreakdownReader(CountReader):
 
     def group_named(self, words: Sequence[str]) -> Any:
         """The cell that words such as ``region=north`` name."""
-        pairs = [word.partition("=") for word in words]
-        names = [name for name, _, _ in pairs]
-        for word, (name, sign, _) in zip(words, pairs, strict=True):
+        parts = [word.partition("=") for word in words]
+        names = [name for name, _, _ in parts]
+        for word, (name, sign, _) in zip(words, parts, strict=True):
             if not sign or names.count(name) > 1:
                 raise InputError(f"A cell is named by NAME=VALUE, once for each name, not by {word!r}.")
-        return {name: value for name, _, value in pairs}
+        return {name: value for name, _, value in parts}
 
     def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
         """The counts of a cell."""
         return _CellTable(self.release if release is None else release).measured(group, stream)
 
-    def _with_records(self, found: Measured, of: Any, group: Any, within: Within) -> Measured:
+    def _with_records(self, counts: Measured, of: Any, group: Any, within: Within) -> Measured:
         if of is None and within.records is None:
             raise InputError(
                 "A breakdown has no number of records. If that of the cell is public, state it with records=; otherwise "
                 "count all records with an element above all others."
             )
-        return super()._with_records(found, of, group, within)
+        return super()._with_records(counts, of, group, within)
 
     def change(
         self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool

@@ -360,8 +360,8 @@ class Curve(Description):
         if self.is_surface:
             return CurveOutline((own,), text, own.mechanism)
         if size is None:
-            asked = " Guess how many records there are (--records, in Python guess=): the plan then says what error to expect."
-            return CurveOutline((own,), text + asked, own.mechanism)
+            hint = " Guess how many records there are (--records, in Python guess=): the plan then says what error to expect."
+            return CurveOutline((own,), text + hint, own.mechanism)
         from isotone.curves.plan import plan
 
         method = str(mechanism.recipe()["method"])
@@ -720,11 +720,11 @@ def usual_kind(problem: ChainProblem) -> str | None:
     return "population" if problem.output == "population" and not _no_population(problem) else "records"
 
 
-def band_kind(asked: Any, problem: ChainProblem) -> str | None:
+def band_kind(band: Any, problem: ChainProblem) -> str | None:
     """The kind of band as asked for, refused where it does not hold, or the usual one."""
-    if asked is None:
+    if band is None:
         return usual_kind(problem)
-    kind = one_of(asked, "band (or None)", (*KINDS, "none"))
+    kind = one_of(band, "band (or None)", (*KINDS, "none"))
     if kind == "none":
         return None
     if not _possible(problem):

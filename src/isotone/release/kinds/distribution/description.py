@@ -275,8 +275,8 @@ class LineDescription(Description):
             bin_of = int(np.searchsorted(line.edges, 5, side="right")) - 1
             return line.number, line.bins, line.counts[0, bin_of]
 
-        found = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
-        return AuditReport((found,))
+        result = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
+        return AuditReport((result,))
 
 
 class DistributionEntries(Section):
@@ -365,8 +365,8 @@ class Distribution(LineDescription):
         below = shares_below(line.edges, bin_counts(mechanism, line).sum(axis=0), mechanism.cells)
         low, high = around.low[1:], around.high[1:]
         value = np.clip(below[line.edges[1:]], low, high)
-        found = {"x": self.line.ends()[1][line.edges[1:] - 1], "value": value}
-        return found if self.band == "none" else found | {"low": low, "high": high}
+        result = {"x": self.line.ends()[1][line.edges[1:] - 1], "value": value}
+        return result if self.band == "none" else result | {"low": low, "high": high}
 
     def figures(
         self, mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str

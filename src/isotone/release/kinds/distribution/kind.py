@@ -221,11 +221,11 @@ class LineKind(Kind):
             return ["the groups are not those of the description"]
         if not all(_possible(mechanism, line) for line in lines):
             return ["the bins or the counts are not those of the mechanism"]
-        wanted = described.columns(mechanism, lines)
-        if release.columns.keys() != wanted.keys() or release.columns.get("group") != wanted.get("group"):
+        expected = described.columns(mechanism, lines)
+        if release.columns.keys() != expected.keys() or release.columns.get("group") != expected.get("group"):
             return ["the groups of the rows are not those of the bins"]
-        for name in wanted.keys() - {"group"}:
-            stated, computed = (np.array(of[name], dtype=float) for of in (release.columns, wanted))
+        for name in expected.keys() - {"group"}:
+            stated, computed = (np.array(of[name], dtype=float) for of in (release.columns, expected))
             size = max(1.0, float(np.abs(computed).max(initial=0.0)))
             what = "number at risk" if name == "at_risk" else "distribution"
             if stated.shape != computed.shape or not agrees(stated, computed, what, size=size):

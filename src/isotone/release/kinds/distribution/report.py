@@ -61,14 +61,14 @@ class DistributionPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Limits, missing values, and what shares are of."""
-        said = _said(release)
-        low, high = said["bounds"]
+        stated = _said(release)
+        low, high = stated["bounds"]
         lines = [
             f"Values below {low} or above {high} count as {low} or {high}, so all statements are about values moved there. Rows without a number are "
             "left out: shares are of the records that have one."
         ]
-        if said["by"] is not None:
-            lines.append(f"Rows whose {next(iter(said['by']))} is not listed are left out.")
+        if stated["by"] is not None:
+            lines.append(f"Rows whose {next(iter(stated['by']))} is not listed are left out.")
         return lines
 
     def draw(self, release: Release, ax: Axes) -> None:
@@ -116,9 +116,9 @@ def _parts(
     release: Release,
 ) -> dict[str, tuple[list[float], list[float], tuple[list[float], list[float]] | None]]:
     """Corners of the line and of the band by group, from the low end of the grid on."""
-    columns, said = release.columns, _said(release)
+    columns, stated = release.columns, _said(release)
     groups = columns.get("group", ("",) * len(columns["x"]))
-    start = float(Fraction(said["bounds"][0]))
+    start = float(Fraction(stated["bounds"][0]))
     names = list(dict.fromkeys(groups))[:_SHOWN]
     end = _end(release)
     result: dict[str, Any] = {}

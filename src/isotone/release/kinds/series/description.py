@@ -281,9 +281,9 @@ class Series(Description):
             raise InputError(
                 "Gaussian noise for groups of a series where units are replaced is not proved: use add-remove, or epsilon alone."
             )
-        asked = self.stages, len(self.periods), guarantee, self.privacy_unit.most, self.matters
-        key = _key(self.stages, len(self.periods), guarantee_to(guarantee), "plan", *map(str, asked[3:]))
-        return _recent.get(key, lambda: plan_series(*asked, progress=progress or no_progress))
+        parameters = self.stages, len(self.periods), guarantee, self.privacy_unit.most, self.matters
+        key = _key(self.stages, len(self.periods), guarantee_to(guarantee), "plan", *map(str, parameters[3:]))
+        return _recent.get(key, lambda: plan_series(*parameters, progress=progress or no_progress))
 
     def planned(self, guarantee: Guarantee, guess: Any, progress: Progress) -> Plan[Any]:
         """Noise for a series, the least error of what matters first."""
@@ -403,12 +403,12 @@ class Series(Description):
         resolve: Callable[[str], Path],
     ) -> Series:
         """The description that a spec gives."""
-        said = gathered(cls, sections, cls.key)
-        if said.get("date") is not None and getattr(sections[cls.key], "secrets", None) is not None:
+        entries = gathered(cls, sections, cls.key)
+        if entries.get("date") is not None and getattr(sections[cls.key], "secrets", None) is not None:
             raise SpecError(
                 "[series] has date and secrets: a series of the past keeps none. Leave one of them out."
             )
-        return cls(Counts.from_sections(sections, questions, resolve), **said)
+        return cls(Counts.from_sections(sections, questions, resolve), **entries)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:
@@ -492,8 +492,8 @@ class SeriesSource:
 
     def open(self) -> Frame:
         """The columns of the answers, the unit, its record, the day and the groups."""
-        asked = self.described
-        return self.records.open(asked.stages, asked.rules, asked.groups)
+        series = self.described
+        return self.records.open(series.stages, series.rules, series.groups)
 
     def rehearse(self, frame: Frame) -> None:
         """Read no rows, so that what can fail fails before anything is read."""

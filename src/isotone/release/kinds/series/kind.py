@@ -116,11 +116,11 @@ class SeriesKind(Kind):
         values = Shown(tuple(shown), values_of(release))
         if len(values.values) != len(shown):
             return ["the values are not those of the shown periods"]
-        if set(columns) != set(wanted := described.columns(lambda: mechanism, values, manifest.errors)):
+        if set(columns) != set(expected := described.columns(lambda: mechanism, values, manifest.errors)):
             return ["the columns are not those of a series"]
         faults = [
             f"the column {name} does not follow from the values and the errors"
-            for name, column in wanted.items()
+            for name, column in expected.items()
             if list(columns[name]) != list(column)
         ]
         if manifest.chain is not None:

@@ -36,12 +36,12 @@ def new_since(release: Release, period: str, since: str) -> Release:
     one = period_of(release, period)
     columns = {name: list(column) for name, column in one.columns.items() if name not in ("new", "new_sd")}
     groups = columns.get("group", [None] * len(columns["element"]))
-    found = [
+    estimates = [
         release.difference(*(name if group is None else (name, group) for name in (since, period)), stage)  # pyright: ignore
         for group, stage in zip(groups, columns["element"], strict=True)
     ]
     for name, part in (("new", "value"), ("new_low", "low"), ("new_high", "high")):
-        columns[name] = [round(getattr(each, part)) for each in found]
+        columns[name] = [round(getattr(each, part)) for each in estimates]
     return replace(one, columns={name: tuple(column) for name, column in columns.items()})
 
 
@@ -132,12 +132,13 @@ class SeriesReader(CountReader):
         return self._contrast(result, confidence, group)
 
     def _contrast(
-        self, found: Mapping[tuple[int, str], float], confidence: float | None, group: Any
+        self, estimates: Mapping[tuple[int, str], float], confidence: float | None, group: Any
     ) -> Estimate:
-        places = sorted({place for place, _ in found})
+        places = sorted({place for place, _ in estimates})
         names = self.shown_names
         weights = {
-            x if len(places) == 1 else f"{names[place]}: {x}": factor for (place, x), factor in found.items()
+            x if len(places) == 1 else f"{names[place]}: {x}": factor
+            for (place, x), factor in estimates.items()
         }
         return self.measured(places, group).contrast(weights, self._level(confidence))
 

@@ -63,27 +63,27 @@ class SeriesPage(CountsPage):
 
     def rules(self, release: Release) -> list[str]:
         """How rows become histories."""
-        said = release.manifest["description"]
-        rules, own = said["answers"], Answers.of(said["answers"])
+        stated = release.manifest["description"]
+        rules, own = stated["answers"], Answers.of(stated["answers"])
         words = [
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}."
             if own.element is None
             else f"A row says that its unit has reached the stage in the column {own.element!r}.",
             "What a unit has reached is only added to: rows that are edited or removed change nothing that was counted.",
         ]
-        if said["date"] is None:
+        if stated["date"] is None:
             words.append(
                 "A row counts in the first period that was closed after it was there. Dates in it are not looked at."
             )
-        if said["order"].get("choices"):
+        if stated["order"].get("choices"):
             words.append(
                 "Of stages of which a unit has at most one, the first one seen stays; of several at once the first of the published sequence."
             )
-        if said["by"]:
+        if stated["by"]:
             words.append("The first group of a unit that was seen stays.")
-        if said["record"]:
+        if stated["record"]:
             words.append(
-                f"The histories of a unit have the keys in the column {said['record']!r}: those seen first stay."
+                f"The histories of a unit have the keys in the column {stated['record']!r}: those seen first stay."
             )
         return words
 

@@ -139,10 +139,10 @@ class Survival(LineDescription):
 
     def rows(self, mechanism: DistributionMechanism, line: MeasuredLine) -> dict[str, Any]:
         """Survival at the ends of bins with its band, and how many records last longer."""
-        found, ends = self.figures(mechanism, line, self.confidence), line.edges[1:-1]
-        shares = {"value": found.below, "low": found.high, "high": found.low}
+        result, ends = self.figures(mechanism, line, self.confidence), line.edges[1:-1]
+        shares = {"value": result.below, "low": result.high, "high": result.low}
         alive = {name: 1 - share[ends] for name, share in shares.items()}
-        return {"x": self.line.ends()[1][ends - 1], **alive, "at_risk": found.longer[ends]}
+        return {"x": self.line.ends()[1][ends - 1], **alive, "at_risk": result.longer[ends]}
 
     def figures(
         self, mechanism: DistributionMechanism, line: MeasuredLine, confidence: float, band: str = "records"

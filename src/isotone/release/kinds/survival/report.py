@@ -47,14 +47,14 @@ class SurvivalPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """What counts as an event, and what is left out."""
-        said = _said(release)
-        words = f"says {', '.join(said['yes'])}" if said["yes"] else "is 1"
+        stated = _said(release)
+        words = f"says {', '.join(stated['yes'])}" if stated["yes"] else "is 1"
         lines = [
-            f"There was an event where {said['event']} {words}. Rows without a time, or without a readable {said['event']}, are left out. "
-            f"Times below 0 are taken for 0, and who lasts longer than {said['horizon']} is censored there."
+            f"There was an event where {stated['event']} {words}. Rows without a time, or without a readable {stated['event']}, are left out. "
+            f"Times below 0 are taken for 0, and who lasts longer than {stated['horizon']} is censored there."
         ]
-        if said["by"] is not None:
-            lines.append(f"Rows whose {next(iter(said['by']))} is not listed are left out.")
+        if stated["by"] is not None:
+            lines.append(f"Rows whose {next(iter(stated['by']))} is not listed are left out.")
         return lines
 
     def draw(self, release: Release, ax: Axes) -> None:
@@ -109,15 +109,15 @@ def _rows(release: Release, name: str) -> dict[str, list[float]]:
 def _groups(release: Release) -> list[tuple[str, list[float], list[float], tuple[list[float], list[float]]]]:
     """The corners of the steps and of their band by group. A step has the value of its end, and the upper end of its beginning."""
     names = list(dict.fromkeys(release.columns.get("group", ("",))))[:_SHOWN]
-    found: list[Any] = []
+    result: list[Any] = []
     for name in map(str, names):
         rows = _rows(release, name)
         xs = [0.0, *(x for x in rows["x"] for _ in (0, 1))]
         ys = [1.0, *(y for pair in zip([1.0, *rows["value"]], rows["value"], strict=False) for y in pair)]
         low = [y for y in rows["low"] for _ in (0, 1)]
         high = [1.0, *(y for pair in zip([1.0, *rows["high"]], rows["high"], strict=False) for y in pair)]
-        found.append((name, xs, ys, ([*low, low[-1]], high)))
-    return found
+        result.append((name, xs, ys, ([*low, low[-1]], high)))
+    return result
 
 
 def _at_risk(release: Release, name: str, times: list[float]) -> list[str]:

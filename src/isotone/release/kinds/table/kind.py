@@ -177,13 +177,13 @@ def _places(names: Sequence[Any], categories: Iterable[Any]) -> NDArray[np.int64
     if isinstance(categories, (str, bytes)):
         raise InputError(f"Give a list of categories, not {shown(categories)}.")
     place = {str(name): at for at, name in enumerate(names)}
-    wanted = [str(category) for category in categories]
-    for name in wanted:
+    expected = [str(category) for category in categories]
+    for name in expected:
         if name not in place:
             raise InputError(f"The release has no category {shown(name)}.")
-    if len(set(wanted)) < len(wanted):
+    if len(set(expected)) < len(expected):
         raise InputError("A category stands twice in the sum: name each once.")
-    return np.array([place[name] for name in wanted], np.int64)
+    return np.array([place[name] for name in expected], np.int64)
 
 
 # The report of a table.
@@ -409,8 +409,8 @@ class _StratumRows:
 def table_faults(columns: Columns, manifest: Mapping[str, Any], mechanism: TableMechanism) -> list[str]:
     """Faults in the categories, bounds, distribution, errors and intervals of a table."""
     description, strata = manifest["description"], manifest.get("strata")
-    wanted = {*_COLUMNS, *(["stratum"] if strata is not None else [])}
-    if set(columns) not in (wanted, wanted | {"population", "rate"}):
+    expected = {*_COLUMNS, *(["stratum"] if strata is not None else [])}
+    if set(columns) not in (expected, expected | {"population", "rate"}):
         return ["the columns are not those of a table"]
     size = len(columns["value"])
     faults: list[str] = []
