@@ -554,11 +554,13 @@ class Sampler:
         word = int(rng.integers(0, 2**64, size=1, dtype=np.uint64)[0])
         return f"{word:016x}" + " balanced" * self.balanced
 
-    def described(self, draws: int) -> Relaxation | None:
-        """The relaxation with the first ``draws`` draws of the law, if these were slow and were drawn."""
+    def described(self, draws: int, *, always: bool = False) -> Relaxation | None:
+        """The relaxation with the first ``draws`` draws of the law, if these were slow and were drawn, or are drawn now as ``always``."""
         if self.relaxation is None or self._kept is None or self.source.quick:
             return self.relaxation
         stream = self._stream(public_stream(f"{LAW_STREAM} draws "))
+        if always and len(self._kept.known.get(stream, ())) < draws:
+            self._kept.draw(draws, stream)
         result = self._kept.known.get(stream, ())[:draws]
         return replace(self.relaxation, draws=((stream, result),) if result else ())
 

@@ -151,6 +151,28 @@ class Office:
         return (described or self.described).close(data, week, **where)
 
 
+def test_a_series_with_slow_noise_is_opened_closed_and_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where few draws are kept those of the law are part of what is published."""
+    from tests.unit.series.test_series_mechanisms import slow_series
+
+    from isotone.release.kinds.series import description
+
+    class Planned:
+        best = slow_series(iso.Poset.chain("abc"), 5)
+
+    monkeypatch.setattr(description, "plan_series", lambda *_, **__: Planned)
+    described = iso.Series(iso.Counts(iso.Poset.chain("abc"), unit="id"), periods=list("12345"))
+    office = Office(tmp_path, described, epsilon=1)
+    rows = pl.DataFrame({"id": ["1"], "a": ["no"], "b": ["yes"], "c": ["yes"]})
+    for period in "14":
+        office.close(rows, period)
+    assert iso.load_release(office.out).manifest["mechanism"]["relaxations"][0]["draws"]
+    for _ in range(2):
+        assert iso.verify(office.out, ledger=office.ledger.address).holds
+
+
 def test_readers_ask_about_any_two_periods(tmp_path: Path) -> None:
     office = Office(tmp_path, series(), epsilon=1)
     office.close(table(*[(str(i), "first dose") for i in range(900)]), "week 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
+from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
@@ -268,6 +270,27 @@ def test_a_recipe_makes_the_mechanism_again(guarantee: Guarantee) -> None:
         assert again.guarantee == row.mechanism.guarantee
         assert again.contributions == 2
         assert np.allclose(again.covariance(), row.mechanism.covariance(), rtol=1e-9)
+
+
+def slow_series(stages: Poset, periods: int) -> SeriesMechanism:
+    """One of whose draws few are kept, as in long products."""
+    order = over_time(stages, periods)
+    alone = over_time(Poset.antichain(stages.elements), periods)
+    relaxation = Relaxation.of(alone.covers, restored=order.covers)
+    return SeriesMechanism(stages, periods, PosetMechanism(order, 1, relaxation=relaxation))
+
+
+def test_a_recipe_is_the_same_before_and_after_errors_were_asked_for() -> None:
+    stages = Poset.chain("abc")
+    mechanism = slow_series(stages, 5)
+    assert not mechanism.noise.sampler.source.quick  # pyright: ignore[reportAttributeAccessIssue]
+    before = mechanism.recipe()
+    mechanism.half_widths(0.95)
+    assert mechanism.recipe() == before
+    again = rebuild(stages, 5, json.loads(json.dumps(before)))
+    assert again.recipe() == before
+    again.half_widths(0.95)
+    assert again.recipe() == before
 
 
 def test_what_has_no_meaning_is_refused() -> None:
