@@ -350,7 +350,7 @@ def _named_as_data(root: Root) -> list[tuple[Path, str]]:
             entries = None
         if entries is None:
             raise PathError(
-                "A .toml file of this folder cannot be read. It may be a spec, so that the desk cannot know what is data. Mend "
+                f"{root.shown(spec)} cannot be read. It may be a spec, so that the desk cannot know what is data. Mend "
                 "or remove it."
             )
         result += [(spec.parent, said) for said in _data_of(entries)]

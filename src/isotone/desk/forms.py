@@ -53,6 +53,7 @@ _LABELS = {
     ("series", "date"): "For a series of the past: the column of the day",
     ("survival", "by"): "For each group: a column, with the public list of its values",
     ("privacy", "epsilon"): "Budget ε",
+    ("privacy", "budget"): "Total of the ledger",
     ("privacy", "rho"): "Budget ρ",
     ("curve", "yes"): "Where y holds words: those that mean the higher of its two values",
     ("curve", "no"): "And those that mean the lower one",
@@ -81,6 +82,7 @@ _HOW = {
     ("curve", "y_range"): "Typed as 0, 1.",
     ("curve", "y_values"): "Typed as 0, 1.",
     ("series", "periods"): "Such as 2026-01-31 or week 1, in the sequence of time.",
+    ("privacy", "budget"): "Typed as 2 or 0.5.",
     ("order", "root"): "Typed as records: 1000 and catch_all: other.",
 }
 """How some parameters are typed, where it is not by their type alone."""

@@ -39,6 +39,7 @@ __all__ = [
     "releases",
     "report",
     "require_confirmed",
+    "require_data",
     "submission",
 ]
 
@@ -72,7 +73,7 @@ def release(request: Request) -> Response:
         if form.get("request") != asked.id:
             raise FormError(CHANGED)
         require_confirmed(asked.spec, form.get("confirm", ""))
-        desk.root.file(asked.spec.data.file_path, asked.spec.folder)
+        require_data(asked.spec, desk.root)
         begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
         return go("draft", draft.id, "release", begun.id)
 
@@ -121,7 +122,18 @@ def require_confirmed(spec: Spec, typed: str) -> None:
     except InputError:
         same = False
     if not same:
-        raise FormError("Type what this release spends, as a confirmation. Nothing was charged.")
+        amount = _decimal(exact(expected))
+        raise FormError(f"Type {amount} to confirm: that is what is spent. Nothing was charged.")
+
+
+def require_data(spec: Spec, root: Root) -> None:
+    """Refuse a release whose data is not there any more."""
+    try:
+        root.file(spec.data.file_path, spec.folder)
+    except PathError:
+        raise FormError(
+            f"The data {spec.data.file_path} is not there any more. Nothing was charged."
+        ) from None
 
 
 def _decimal(amount: Fraction) -> str:

@@ -183,10 +183,16 @@ def _require_file(path: str, draft: Draft, desk: Desk) -> None:
         raise FormError("Choose the file of the data.")
     desk.root.inside(path, folder)
     try:
-        desk.root.file(path, folder)
+        empty = desk.root.file(path, folder).stat().st_size == 0
     except PathError as error:
         near = difflib.get_close_matches(path, desk.root.names(folder, DATA), n=1)
         raise FormError(f"{path}: {error}" + (f" Did you mean {near[0]}?" if near else "")) from None
+    if Path(path).suffix.lower() not in DATA:
+        raise FormError(
+            f"{path} is no file of data that can be read: its name ends in none of {', '.join(DATA)}."
+        )
+    if empty:
+        raise FormError(f"{path} is empty: nothing is in it, not even a line of names.")
 
 
 def look_data(request: Request) -> Response:
@@ -411,6 +417,10 @@ def budget(request: Request) -> Response:
                 f"This release alone spends {float(spent):g}, which is more than a total of {total}."
             )
         new = not _ledger(spec, desk).exists()
+        if not _ledger(spec, desk).parent.is_dir():
+            raise FormError(
+                f"There is no folder {Path(spec.privacy.ledger).parent} for this ledger. Name one that is there."
+            )
         if "total" in form and not total and new:
             raise FormError(
                 "This ledger is not there yet. Give its total: it is fixed for good by the first charge."

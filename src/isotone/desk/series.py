@@ -16,7 +16,7 @@ from isotone.desk.desk import Desk
 from isotone.desk.drafts import Draft
 from isotone.desk.jobs import Task
 from isotone.desk.pages import draft_of, go, screen, writable
-from isotone.desk.releasing import CHANGED, amount_of, require_confirmed, submission
+from isotone.desk.releasing import CHANGED, amount_of, require_confirmed, require_data, submission
 from isotone.desk.sheets import is_live
 from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
@@ -47,7 +47,7 @@ def _standing(request: Request) -> Response:
         if form.get("request") != spec.hash:
             raise FormError(CHANGED)
         series, period = spec.over_time, form.get("period")
-        desk.root.file(spec.data.file_path, spec.folder)
+        require_data(spec, desk.root)
         if period is None:
             require_confirmed(spec, form.get("confirm", ""))
             return _begun(

@@ -205,14 +205,17 @@ def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) ->
 
 def _note(note: str, start: Floats, place: int, direction: str, font: float) -> str:
     """The text at a line, beside its lower end."""
-    size, look = _SMALL * font, {"paint_order": "stroke", "stroke": "var(--paper, #fff)"}
+    size, look = (
+        _SMALL * font,
+        {"paint_order": "stroke", "stroke": "var(--paper, #fff)", "stroke_linejoin": "round"},
+    )
     x, y = float(start[0]), float(start[1])
     if direction == "up":
         x, y, anchor = x, y - (0.45 + LINE * place) * size, "middle"
     else:
         x, y, anchor = x - 0.4 * size, y - (0.35 + LINE * place) * size, "end"
     faint = 0.6 if note.startswith("(") else 1.0
-    return text(x, y, note.strip("()") if faint < 1 else note, size, text_anchor=anchor, stroke_width=size / 2,
+    return text(x, y, note.strip("()") if faint < 1 else note, size, text_anchor=anchor, stroke_width=size,
                 fill_opacity=faint, **look)  # fmt: skip
 
 

@@ -52,7 +52,7 @@ _NAMES = {
     "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
     "high_all": "",
 }
-_MEASURED = ("value", "estimate", "noisy", "low", "high", "raw")
+_MEASURED = ("value", "share", "survival", "estimate", "noisy", "low", "high", "raw")
 _FEWEST = 3  # rows that are worth sorting
 
 
@@ -67,8 +67,7 @@ def numbers_table(release: Release) -> str:
     whole = page.sequence(release)
     sequence, folded = whole[: page.most_rows], ""
     if page.few_rows and len(whole) > 2 * page.few_rows:
-        steps = page.few_rows - 1
-        sequence = [whole[place * (len(whole) - 1) // steps] for place in range(steps + 1)]
+        sequence = page.some(release, whole, page.few_rows)
         folded = f'<details><summary>All {len(whole):,} rows</summary><div class="scroll">{_table(release, whole, 0, apart=apart)}</div></details>'
     left = 0 if folded else number - len(sequence)
     choice = _choice(page.sequence_name) if len(whole) >= _FEWEST else ""

@@ -610,6 +610,10 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
     try:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        if not name.lower().endswith(".toml"):  # it may be data, of which nothing is shown
+            raise SpecError(
+                f"{name!r} is no spec: that is a TOML file, with a name that ends in .toml."
+            ) from None
         raise SpecError(f"The spec {name!r} is not valid TOML: {_at(text, str(error))}") from None
     if not entries:
         raise SpecError(

@@ -193,4 +193,4 @@ class TwoScaleMechanism(AdditiveMechanism):
         raise InputError("Noise on two scales is one draw for the whole series and has no parts.")
 
     def __str__(self) -> str:
-        return f"noise on two scales, {len(self.anchors)} periods with {float(self.share):.0%} of epsilon"
+        return f"noise on two scales, {len(self.anchors)} period{'s' * (len(self.anchors) != 1)} with {float(self.share):.0%} of epsilon"

@@ -6,7 +6,7 @@ import html
 
 import pytest
 from tests.support.desk import Client
-from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, draft, write_answers
+from tests.support.desk_survey import DICTIONARY, OUTLINE, PAGES, asked, draft, saved, write_answers
 
 import isotone as iso
 
@@ -237,3 +237,31 @@ def test_what_is_typed_wrong_is_called_as_on_the_page(tmp_path):
         assert "Lowest and highest value: " in said
         assert f"{words}. Typed as 0, 100000." in said
         assert "distribution." not in said
+
+
+@pytest.mark.parametrize(
+    ("page", "typed", "why"),
+    [
+        ("data", {"data.path": "empty.csv"}, "empty.csv is empty"),
+        ("data", {"data.path": "notes.docx"}, "its name ends in none of .csv"),
+        ("budget", {"ledger": "books/survey.ledger"}, "no folder books for this ledger"),
+    ],
+)
+def test_what_a_release_would_refuse_is_refused_where_it_is_typed(tmp_path, page, typed, why):
+    write_answers(tmp_path)
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "notes.docx").write_bytes(b"PK")
+    client = Client(tmp_path).open()
+    here = draft(client)
+    assert why in client.post(f"{here}/{page}", **{**PAGES[page], **typed}).problems
+
+
+def test_data_that_is_gone_is_named_and_nothing_is_charged(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = saved(client)
+    (tmp_path / "answers.csv").unlink()
+    assert (
+        "answers.csv is not there any more. Nothing was charged" in asked(client, here, confirm="1").problems
+    )
+    assert not (tmp_path / "survey.ledger").exists()

@@ -65,7 +65,7 @@ def sent(client: Client, here: str, **fields: str) -> Answer:
 def test_from_the_first_screen_to_the_end_of_the_chain(tmp_path: Path) -> None:
     client, here = described(tmp_path)
     assert "all 3 periods, week 1 to week 3" in client.get(f"{here}/release").text
-    assert "Type what this release spends" in sent(client, here, confirm="2").problems
+    assert "Type 1 to confirm" in sent(client, here, confirm="2").problems
     assert not (tmp_path / "survey-secrets").exists()
     opened = sent(client, here, confirm="1").text
     assert "0 of 3 planned periods are shown" in opened

@@ -33,6 +33,14 @@ def test_a_report_states_one_typical_error_and_installs_nothing(ledger):
     assert "times as large" in page
 
 
+@pytest.mark.parametrize(("mechanism", "so"), [("TreeFieldMechanism", True), ("LaplaceMechanism", False)])
+def test_a_report_says_that_errors_go_together_where_they_do(ledger, mechanism, so):
+    tree = iso.Poset.from_mapping({"twice": "hyp", "meds": "hyp"}, children="partition")
+    survey = iso.Counts(tree, unit="person", mechanism=mechanism)
+    page = report_html(survey.release(PEOPLE, epsilon=1, ledger=ledger))
+    assert ("errors of one release go together" in page) == so
+
+
 def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger):
     made = flat.table(
         PEOPLE, category="hyp", categories=["0", "1"], upper=40, epsilon=1, ledger=ledger, unit="person"
@@ -40,7 +48,7 @@ def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger)
     page = report_html(made)
     assert "bent the distribution" not in page
     assert "away from it" not in page
-    assert "standard deviation of an unbiased noisy count, at most" in page
+    assert "typical error of a noisy count, at most" in page
 
 
 def test_negative_values_beside_intervals_that_start_at_zero_are_explained(ledger):

@@ -83,6 +83,11 @@ def test_a_file_that_is_no_toml_or_not_there_is_explained(tmp_path):
         spec(tmp_path, "[data\n")
     with pytest.raises(SpecError, match=r"There is no spec .*; did you mean 'spec.toml'"):
         load_spec(tmp_path / "spec.tml")
+    (tmp_path / "answers.csv").write_text("person,ill\nMaria,1\n")
+    with pytest.raises(
+        SpecError, match=r"answers.csv' is no spec: that is a TOML file, with a name that ends in .toml.$"
+    ):
+        load_spec(tmp_path / "answers.csv")  # and nothing in it is shown
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError, match="from the path of a TOML file, not from a dict"):
         load_spec({"data": {}})  # pyright: ignore[reportArgumentType]

@@ -398,7 +398,7 @@ class Page(ABC):
     typical_error: ClassVar[str] = "typical error of a value"
     """What the mean of the published errors is called."""
 
-    sequence_name: ClassVar[str] = "the sequence of the file"
+    sequence_name: ClassVar[str] = "the file"
     """What the sequence of the table is called."""
 
     def head(self, release: Release) -> Release:
@@ -408,6 +408,11 @@ class Page(ABC):
     def sequence(self, release: Release) -> list[tuple[int, int]]:
         """The rows of the table in their sequence, each with how deep it is nested."""
         return [(row, 0) for row in range(len(next(iter(release.columns.values()), ())))]
+
+    def some(self, release: Release, rows: list[tuple[int, int]], few: int) -> list[tuple[int, int]]:
+        """Few of many rows of the sequence, in equal steps."""
+        del release
+        return [rows[place * (len(rows) - 1) // (few - 1)] for place in range(few)]
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns of the table, by the headings they have there."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from isotone import svg as charts
 from isotone.counts import LaplaceMechanism
+from isotone.counts.independent import IndependentMechanism
 from isotone.inference import NOT_KNOWN
 from isotone.order.drawing import hasse_figure
 from isotone.order.layout import nested_order
 from isotone.release.description import Answers
-from isotone.release.kinds.counts.columns import closed_form
 from isotone.release.kinds.counts.derived import draws_of, labels_of, questions_of
 from isotone.release.kinds.kind import Page, draw_bars
 from isotone.release.manifest import guarantee_from, order_from, rebuild_count_mechanism
@@ -183,9 +184,8 @@ def _go_together(release: Release) -> bool:
         return False
     if manifest.get("measured") is not None:
         return True  # least squares mix the cells of all margins
-    return not closed_form(
-        rebuild_count_mechanism(order_from(manifest["description"]["order"]), manifest["mechanism"])
-    )
+    P = order_from(manifest["description"]["order"])
+    return not isinstance(rebuild_count_mechanism(P, manifest["mechanism"]), IndependentMechanism)
 
 
 def _joined(release: Release) -> str:
@@ -339,14 +339,14 @@ class BreakdownPage(CountsPage):
         """Least squares, intervals, negative values, shares."""
         recipe = release.manifest.mechanism
         names = [" × ".join(margin) or "total" for margin in release.manifest["description"]["margins"]]
-        shares = ", ".join(f"{name} {share}" for name, share in zip(names, recipe["shares"], strict=True))
+        shares = dict(zip(names, map(Fraction, recipe["shares"]), strict=True))
         text = [
             f"Each interval contains the true value with a probability of at least {level}. The uncertainty shown is that "
             "of the noise alone, whose law is public; errors in the data itself are not part of it.",
             *_together(release, level),
             "Noise was added to whole numbers in every cell of the margins that were measured. All values here are the best "
             "estimates from all of them together, so that they are no whole numbers, and cells add up to their margins.",
-            f"The share of the privacy budget that each margin had: {shares}.",
+            _shares_in_words({name: share for name, share in shares.items() if share}),
         ]
         if release.manifest.get("derived"):
             text.append(
@@ -400,6 +400,20 @@ class BreakdownPage(CountsPage):
             for i, x in enumerate(elements)
         )
         return f'{_STYLE.replace("SHOWN", shown)}<div class="pick">{picks}{panels}</div>'
+
+
+def _shares_in_words(shares: Mapping[str, Fraction]) -> str:
+    """What each margin had of the budget.
+
+    >>> _shares_in_words({"region": Fraction(58, 625), "region × sex": Fraction(567, 625)})
+    'Of the privacy budget region had 9.28 %, region × sex had 90.7 %. Margins without a share are sums of these.'
+    >>> _shares_in_words({"region × sex": Fraction(1)})
+    'All of the privacy budget went to region × sex. The other margins are sums of it.'
+    """
+    if len(shares) == 1:
+        return f"All of the privacy budget went to {next(iter(shares))}. The other margins are sums of it."
+    parts = ", ".join(f"{name} had {100 * float(share):.3g} %" for name, share in shares.items())
+    return f"Of the privacy budget {parts}. Margins without a share are sums of these."
 
 
 def _panel(release: Release, values: NDArray[np.float64], element: str, margins: dict[str, Ints]) -> str:

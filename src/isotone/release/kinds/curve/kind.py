@@ -192,7 +192,14 @@ class SurfacePage(Page):
     """A heat map."""
 
     lead: ClassVar[str] = "A monotone function of two columns, fitted to the data."
-    few_rows: ClassVar[int | None] = 21
+    few_rows: ClassVar[int | None] = 25
+
+    def some(self, release: Release, rows: list[tuple[int, int]], few: int) -> list[tuple[int, int]]:
+        """Few places of both columns, in equal steps."""
+        first, second = release.manifest.mechanism["bins"]
+        side = math.isqrt(few)
+        places = [[place * (size - 1) // (side - 1) for place in range(side)] for size in (first, second)]
+        return [rows[x * second + y] for x in dict.fromkeys(places[0]) for y in dict.fromkeys(places[1])]
 
     def caption(self, release: Release, level: str) -> str:
         """What dark and light mean."""

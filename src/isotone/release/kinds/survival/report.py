@@ -34,7 +34,8 @@ class SurvivalPage(Page):
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of the time."""
         names = {"x": _said(release)["time"], "value": "survival", "at_risk": "at risk"}
-        return {names.get(name, name): column for name, column in release.columns.items()}
+        columns = {names.get(name, name): column for name, column in release.columns.items()}
+        return {**columns, "at risk": tuple(round(left) for left in columns["at risk"])}
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What the band means, and how exactly times are known."""

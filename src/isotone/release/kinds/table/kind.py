@@ -199,7 +199,7 @@ class TablePage(Page):
 
     lead: ClassVar[str] = "One count for each category, made so that the distribution of counts survives."
     most_rows: ClassVar[int | None] = 10_000  # no browser shows a million
-    typical_error: ClassVar[str] = "standard deviation of an unbiased noisy count, at most"
+    typical_error: ClassVar[str] = "typical error of a noisy count, at most"
 
     def caption(self, release: Release, level: str) -> str:
         """Each category, or both distributions."""
@@ -212,9 +212,9 @@ class TablePage(Page):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What an interval means."""
         return [
-            "Use value for histograms: integers whose distribution is right. Use estimate for maps and lists: the smallest "
-            "expected error, with low and high. Use noisy for adding up: it is unbiased, and sd is the largest standard "
-            "deviation of its noise over all possible counts.",
+            "Each category has three numbers. The released value is for histograms: all of them together have the right distribution. "
+            "The estimate is for maps and lists: its expected error is the smallest, and the interval belongs to it. The noisy count "
+            "is for adding up: it is right on average.",
             f"Given the noisy counts, the true count of a category lies in its interval with a probability of {level}, "
             "on average over the categories and as far as the private distribution is right. Where a table or a stratum has fewer "
             f"than {SMALL} categories, its intervals come from the noise alone and hold with that probability for every count.",
