@@ -327,7 +327,7 @@ def our_survival(cells: Ints, epsilon: float, rng: np.random.Generator) -> Float
     """The released mechanism, its number of records included."""
     mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=epsilon)
     line = mechanism.simulate(cells[None], rng)[0]
-    return survival_at(line.edges, survival_counts(mechanism, line))
+    return survival_at(line.edges, survival_counts(mechanism, line))[0]
 
 
 def gondara_wang(bins: int, scale: float) -> Rival:
@@ -360,7 +360,7 @@ def flat_survival(bins: int) -> Rival:
         high = np.sort(every)[::-1]
         off = (np.cumsum(high) - total) / np.arange(1, high.size + 1)
         kept = np.maximum(every - off[high > off][-1], 0.0)
-        return survival_at(edges, np.insert(kept, bins, 0.0).reshape(2, -1))
+        return survival_at(edges, np.insert(kept, bins, 0.0).reshape(2, -1))[0]
 
     return run
 

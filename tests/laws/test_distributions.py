@@ -29,8 +29,7 @@ from tests.support.noise_scripts import enumerated
 SETTINGS = list(itertools.product(("add-remove", "replace"), (1, 3)))
 BUDGETS = [{"epsilon": Fraction(1, 2)}, {"epsilon": 3}]
 CELLS = 4
-RANGES = (-(10**9), 10**9)
-"""Numbers of records that are too few for anything, and more than all cells."""
+FEW = -(10**9)
 LINES = [
     np.array(line)
     for line in [(0, 0, 0, 0), (2, 0, 0, 1), (0, 9, 0, 0), (30, 1, 0, 5), (11, 0, 12, 0), (60, 60, 0, 0)]
@@ -53,6 +52,11 @@ def changed(line: np.ndarray, neighbours: str, contributions: int) -> list[np.nd
     return [line - gone + new for gone in base for new in ways if np.any(gone != new)]
 
 
+def ranges(mechanism: DistributionMechanism) -> tuple[int, int, int]:
+    """Numbers of records that are too few for anything, so many that bins are found for less, and more than all cells."""
+    return FEW, round(60 / mechanism.strength), -FEW
+
+
 def made(neighbours: str, contributions: int, **more: Any) -> DistributionMechanism:
     given: dict[str, Any] = {"cells": CELLS, "neighbours": neighbours, "contributions": contributions, **more}
     return DistributionMechanism(**given)
@@ -61,7 +65,7 @@ def made(neighbours: str, contributions: int, **more: Any) -> DistributionMechan
 def worst(mechanism: DistributionMechanism, *losses: Any, shape: Any = (1, -1), lines: Any = None) -> float:
     """The largest loss over all lines, neighbours, both directions and all ranges of the number of records."""
     unit, most = mechanism.unit, 0.0
-    numbers: tuple[int | None, ...] = (None,) if mechanism.public_n is not None else RANGES
+    numbers: tuple[int | None, ...] = (None,) if mechanism.public_n is not None else ranges(mechanism)
     for number in numbers:
         walked = cache(lambda line, number=number: paths(mechanism, np.reshape(line, shape), number))
         for line in LINES if lines is None else lines:
@@ -98,7 +102,7 @@ def test_a_public_number_of_records_costs_nothing_and_its_part_goes_to_the_rest(
         for n in (1, 10**9):
             mechanism = made(neighbours, 1, epsilon=1, public_n=n)
             assert 0.6 < worst(mechanism) <= 1 + 1e-9
-    assert mechanism.parts(halves=True)[0] == 0
+    assert mechanism.number_part == 0
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
@@ -118,7 +122,7 @@ def test_a_cell_beyond_the_line_costs_nothing_and_is_always_a_bin(neighbours, co
         mechanism = made(neighbours, contributions, epsilon=1, cells=3, statuses=2, apart=1)
         lines = lines if contributions == 1 else lines[1:2]
         assert 0.6 < worst(mechanism, shape=(2, 3), lines=lines) <= 1 + 1e-9
-        bins = paths(mechanism, lines[0].reshape(2, 3), RANGES[0]).keys()
+        bins = paths(mechanism, lines[0].reshape(2, 3), FEW).keys()
     assert bins == {(0, 2, 3), (0, 1, 2, 3)}
 
 
@@ -146,7 +150,7 @@ def grouped(mechanism: DistributionMechanism, loss: Any) -> float:
                 one, other = line.copy(), line.copy()
                 other[b] += new
                 one[a] += gone
-                for number in RANGES:
+                for number in ranges(mechanism):
                     first, second = (paths(mechanism, each.reshape(1, -1), number) for each in (one, other))
                     alone[gone, new] = max(alone.get((gone, new), 0.0), loss(first, second))
                     if not replaced:  # or the unit is removed
@@ -312,13 +316,13 @@ def test_losses_lie_in_one_interval_which_is_what_zcdp_needs() -> None:
     with tiny():
         for rho in (Fraction(1, 100), Fraction(1, 2)):
             mechanism = made("add-remove", 1, rho=rho)
-            width = math.sqrt(8 * mechanism.parts(halves=True)[1])
+            width = math.sqrt(8 * mechanism.parts(mechanism.rule(FEW))[1])
             for line in LINES:
                 for other in changed(line, "add-remove", 1):
-                    one, there = (paths(mechanism, each.reshape(1, -1), RANGES[0]) for each in (line, other))
+                    one, there = (paths(mechanism, each.reshape(1, -1), FEW) for each in (line, other))
                     ratios = [math.log(there[key].probability / one[key].probability) for key in one]
                     assert max(ratios) - min(ratios) <= width
-                    assert min(ratios) >= -1 / float(mechanism.partition().scale) - 1e-12
+                    assert min(ratios) >= -1 / float(mechanism.partition(mechanism.rule(FEW)).scale) - 1e-12
 
 
 @pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
@@ -326,17 +330,17 @@ def test_losses_lie_in_one_interval_which_is_what_zcdp_needs() -> None:
 def test_budgets_add_up_exactly_on_every_path(budget, neighbours, contributions) -> None:
     for more in ({}, {"public_n": 5}):
         mechanism = made(neighbours, contributions, cells=1000, **budget, **more)
-        for halves in (False, True):
-            parts = mechanism.parts(halves=halves)
+        for number in (0, 10**3, 10**7):
+            parts = mechanism.parts(mechanism.rule(number))
             assert sum(parts) == mechanism.budget
             assert all(type(part) is Fraction and part >= 0 for part in parts)
             assert (parts[0] == 0) == ("public_n" in more)
-            assert (parts[1] == 0) == (not halves)
+            assert (parts[1] == 0) == (number == 10**7)
         for bins in (3, 200, 4000):
             rule, tree = mechanism.rule(10**7), mechanism.tree(bins)
             levels = 1 if tree is None else len(tree.lengths)
             assert (levels == 1) == (bins == 3)
-            rest = mechanism.parts(halves=rule.halves)[2]
+            rest = mechanism.parts(rule)[2]
             noise: Any = mechanism.counts_noise(rule, bins)
             unit = mechanism.unit
             if mechanism.guarantee.kind == "pure":
@@ -375,8 +379,8 @@ def taken_away(patch: pytest.MonkeyPatch, name: str) -> DistributionMechanism:
     elif name == "number of records not paid":
         plain = rounds.DistributionMechanism.parts
 
-        def unpaid(self: Any, *, halves: bool) -> Any:
-            number, part, rest = plain(self, halves=halves)
+        def unpaid(self: Any, rule: Any) -> Any:
+            number, part, rest = plain(self, rule)
             return number, part, rest + number
 
         patch.setattr(rounds.DistributionMechanism, "parts", unpaid)

@@ -47,7 +47,8 @@ def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
         return np.diff(np.array(risen), axis=1, prepend=0.0)
     stream = public_stream(f"isotone distribution {line.seed} posterior")
     widths = np.diff(line.edges).astype(np.float64)
-    return np.array([_posterior(row.astype(float), widths, tree, noise, stream) for row in line.counts])
+    rows = np.asarray(line.counts, np.float64)
+    return np.array([_posterior(row, widths, tree, noise, stream) for row in rows])
 
 
 def shares_below(edges: Ints, counts: Floats, cells: int) -> Floats:
@@ -179,7 +180,7 @@ def _posterior(
     bins = widths.size
     means = _Chain.of(seen[:bins], widths, noise).paths(stream)
     gain = means / (means + noise.variance)
-    spread = np.sqrt(means * (1 - gain)) * stream.standard_normal(means.shape)
+    spread = np.sqrt(means * (1 - gain)) * np.asarray(stream.standard_normal(means.shape))
     counts = np.maximum(means + gain * (seen[:bins, None] - means) + spread, 0.0)
     if tree is not None:
         _condition(counts, seen, tree, noise.variance, stream)
@@ -198,7 +199,9 @@ def _condition(
             sums = counts[rows].sum(axis=0)
             apart = sums - sums.mean()
             gain = (counts[rows] * apart).mean(axis=1) / (float(np.mean(apart**2)) + variance + 1e-9)
-            expected = seen[first + place] + math.sqrt(variance) * stream.standard_normal(sums.size)
+            expected = seen[first + place] + math.sqrt(variance) * np.asarray(
+                stream.standard_normal(sums.size)
+            )
             counts[rows] += gain[:, None] * (expected - sums)
         first += length
 

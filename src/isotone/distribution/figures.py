@@ -45,9 +45,13 @@ class LineFigures:
             return 1.0, 1.0, 1.0
         if x < self.start[0]:
             return 0.0, 0.0, 0.0
+        whole, touched, _ = self.around(x)
+        return self.between(self.below, x), float(self.low[whole]), float(self.high[touched])
+
+    def between(self, values: Floats, x: float) -> float:
+        """What is known before each cell, at a value inside one: on the line between both ends."""
         whole, touched, part = self.around(x)
-        estimate = self.below[whole] * (1 - part) + self.below[touched] * part
-        return float(estimate), float(self.low[whole]), float(self.high[touched])
+        return float(values[whole] * (1 - part) + values[touched] * part)
 
     def around(self, x: float) -> tuple[int, int, float]:
         """How many cells end at ``x`` or before, how many begin before it, and which part of the last of them it has passed."""

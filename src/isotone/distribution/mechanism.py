@@ -28,6 +28,8 @@ MOST_CELLS = 1_000_000
 """Of all groups and statuses together, since each may become a bin that is published."""
 _NUMBER, _HALVING = Fraction(1, 50), {"pure": Fraction(1, 5), "zcdp": Fraction(1, 10)}
 _THRESHOLD, _LEVELS = 10, 6
+_MANY = 30_000
+"""From so many records times ε on, half of the budget of bins finds them as well, and counts gain more by the other half."""
 _WEAKEST = 1e-6
 _PLAIN, _ALL = 16, 1_500
 """Up to so many cells each is a bin; and up to a 20th of the records times ε, but never more than the second."""
@@ -39,11 +41,18 @@ class LineRule:
 
     size: float
     cells: int
+    part: Fraction
+    """What bins cost that are found by a partition, of the budget without that of the number."""
 
     @property
     def halves(self) -> bool:
         """Whether bins are found by a partition. Otherwise each cell is one."""
         return self.cells > max(_PLAIN, min(self.size / 20, _ALL))
+
+    @property
+    def share(self) -> Fraction:
+        """What bins cost, of the budget without that of the number."""
+        return self.part if self.halves else Fraction(0)
 
     @property
     def threshold(self) -> float:
@@ -142,12 +151,15 @@ class DistributionMechanism:
         """ε, or ρ."""
         return self.guarantee.rho if self.guarantee.kind == "zcdp" else self.guarantee.epsilon
 
-    def parts(self, *, halves: bool) -> tuple[Fraction, Fraction, Fraction]:
+    @property
+    def number_part(self) -> Fraction:
+        """What is spent on the number of records."""
+        return Fraction(0) if self.public_n is not None else self.budget * _NUMBER
+
+    def parts(self, rule: LineRule) -> tuple[Fraction, Fraction, Fraction]:
         """What is spent on the number of records, on the partition and on the counts. They add up to the budget."""
-        number = Fraction(0) if self.public_n is not None else self.budget * _NUMBER
-        # two statuses have twice the noise, and want fewer bins
-        share = _HALVING[self.guarantee.kind] * (1 if self.statuses == 1 else Fraction(5, 8))
-        partition = (self.budget - number) * share if halves else Fraction(0)
+        number = self.number_part
+        partition = (self.budget - number) * rule.share
         return number, partition, self.budget - number - partition
 
     def noise(self, budget: Fraction, levels: int = 1) -> Geometric | DiscreteGaussian:
@@ -157,14 +169,14 @@ class DistributionMechanism:
             return DiscreteGaussian(moved / (2 * budget))
         return Geometric(budget / (levels * self.unit.steps))
 
-    def partition(self, threshold: float = 0) -> Partition:
-        """The decisions about bins."""
-        part = self.parts(halves=True)[1]
+    def partition(self, rule: LineRule) -> Partition:
+        """The decisions about bins, where there are any."""
+        part = self.parts(rule)[1]
         if self.guarantee.kind == "zcdp":
             result = Partition.zcdp(part, self.unit)
         else:
             result = Partition.pure(part, self.unit, several=self.groups > 1)
-        return Partition(result.scale, round(threshold / self.strength))
+        return Partition(result.scale, round(rule.threshold / self.strength))
 
     @property
     def strength(self) -> float:
@@ -174,7 +186,12 @@ class DistributionMechanism:
 
     def rule(self, number: float) -> LineRule:
         """What a number of records decides. It must be public or noisy."""
-        return LineRule(max(0.0, float(number)) * self.strength, self.cells)
+        size, part = max(0.0, float(number)) * self.strength, _HALVING[self.guarantee.kind]
+        if self.statuses > 1:  # they have twice the noise, and want fewer bins
+            part *= Fraction(5, 8)
+        elif size >= _MANY:
+            part /= 2
+        return LineRule(size, self.cells, part)
 
     def tree(self, bins: int) -> SumTree | None:
         """The sums of neighbouring bins that are measured beside the bins, or None.
@@ -189,7 +206,7 @@ class DistributionMechanism:
     def counts_noise(self, rule: LineRule, bins: int) -> Geometric | DiscreteGaussian:
         """The noise of each count of so many bins, and of sums of them."""
         tree = self.tree(bins)
-        return self.noise(self.parts(halves=rule.halves)[2], 1 if tree is None else len(tree.lengths))
+        return self.noise(self.parts(rule)[2], 1 if tree is None else len(tree.lengths))
 
     def release(self, cells: Ints) -> tuple[MeasuredLine, ...]:
         """The measurements of each group, given records by group, status and cell. Drawn from cryptographic bits."""
@@ -219,12 +236,12 @@ class DistributionMechanism:
         """One group: its number of records, its bins, and their counts."""
         number = self.public_n
         if number is None:
-            noise = self.noise(self.parts(halves=False)[0])
+            noise = self.noise(self.number_part)
             number = int(line.sum()) + int(noise.integers(draws, 1)[0])
         rule = self.rule(number)
         edges = np.arange(self.cells + 1)
         if rule.halves:
-            edges = self.partition(rule.threshold).edges(line.sum(axis=0), draws, self.apart)
+            edges = self.partition(rule).edges(line.sum(axis=0), draws, self.apart)
         bins = np.add.reduceat(line, edges[:-1], axis=1)
         tree = self.tree(edges.size - 1)
         nodes = bins if tree is None else tree.sums(bins)

@@ -176,7 +176,7 @@ def _errors(mechanism: DistributionMechanism, cells: Ints, line: MeasuredLine) -
         band = band_for_records(mechanism, line, 0.95)
     else:
         truth = np.concatenate([[0.0], 1 - kaplan_meier(*cells)[0]])
-        estimate = 1 - survival_at(line.edges, survival_counts(mechanism, line))
+        estimate = 1 - survival_at(line.edges, survival_counts(mechanism, line))[0]
         band = band_for_survival(mechanism, line, 0.95).ended
     reached = QUANTILES[min(truth[-2], estimate[-2]) >= QUANTILES]
     at = np.clip(np.searchsorted(estimate, reached - 1e-12), 1, mechanism.cells)

@@ -29,11 +29,15 @@ _FEWEST = 0.3
 """Where less than so many records are estimated to be at risk, this many are."""
 
 
-def kaplan_meier(events: Ints, censored: Ints) -> tuple[Floats, Floats]:
-    """The estimators of exact counts by cell, up to the end of each: Kaplan and Meier's, and Nelson and Aalen's."""
-    every = (events + censored).astype(np.float64)
-    at_risk = every[::-1].cumsum()[::-1]
-    hazard = np.divide(events, at_risk, out=np.zeros(every.size), where=at_risk > 0)
+def kaplan_meier(
+    events: Ints | Floats, censored: Ints | Floats, fewest: float = 1.0
+) -> tuple[Floats, Floats]:
+    """The estimators of counts by cell, up to the end of each: Kaplan and Meier's, and Nelson and Aalen's.
+
+    Where less than ``fewest`` are at risk, so many are taken to be.
+    """
+    every = np.asarray(events + censored, np.float64)
+    hazard = np.minimum(events / np.maximum(every[::-1].cumsum()[::-1], fewest), 1.0)
     return np.asarray(np.cumprod(1 - hazard), np.float64), np.cumsum(hazard)
 
 
@@ -44,22 +48,15 @@ def survival_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Flo
     return counts
 
 
-def survival_at(edges: Ints, counts: Floats) -> Floats:
-    """Estimated survival before each cell, one number more than cells, given records by status and bin.
+def survival_at(edges: Ints, counts: Floats) -> tuple[Floats, Floats]:
+    """Estimated survival and cumulative hazard before each cell, one number more than cells, given records by status and bin.
 
-    Events and censored times are evenly mixed inside a bin, so the hazard there is the events' part of the fall of the
-    logarithm of the number at risk.
+    A bin's records are evenly spread over its cells. So where a cell is a bin, both are the estimators of its counts.
     """
-    events, every = counts[0], counts.sum(axis=0)
-    at_risk = np.concatenate([every[::-1].cumsum()[::-1], [0.0]])
-    part = np.divide(events, every, out=np.zeros(every.size), where=every > 0)
-    places = np.arange(edges[-1] + 1)
-    at = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, every.size - 1)
-    inside = (places - edges[at]) / np.diff(edges)[at]
-    left = np.log(np.maximum(at_risk, _FEWEST))
-    hazard = np.concatenate([[0.0], np.cumsum(part * (left[:-1] - left[1:]))])
-    here = np.log(np.maximum(at_risk[at] - inside * every[at], _FEWEST))
-    return np.exp(-(hazard[at] + part[at] * (left[at] - here)))
+    widths = np.diff(edges)
+    events, censored = np.repeat(counts / widths, widths, axis=1)
+    alive, hazard = kaplan_meier(events, censored, _FEWEST)
+    return np.append(1.0, alive), np.append(0.0, hazard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +152,8 @@ class SurvivalFigures(LineFigures):
     longer: Floats
     least: Floats
     most: Floats
+    hazards: Floats
+    """The cumulative hazard before each cell."""
 
     @classmethod
     def measured(
@@ -167,14 +166,14 @@ class SurvivalFigures(LineFigures):
         """From noisy counts. ``ends`` are those of the cells up to the horizon."""
         counts, band = survival_counts(mechanism, line), band_for_survival(mechanism, line, confidence)
         beyond = np.append(ends[0], ends[1][-1]), np.append(ends[1], np.inf)
-        ended = np.append(1 - survival_at(line.edges, counts)[:-1], 1.0)
-        shares = LineFigures.of(beyond, line.edges, ended, band.ended)
+        alive, hazards = survival_at(line.edges, counts)
+        shares = LineFigures.of(beyond, line.edges, np.append(1 - alive[:-1], 1.0), band.ended)
         at_risk = np.append(counts.sum(axis=0)[::-1].cumsum()[::-1], 0.0)
         places = np.arange(line.edges[-1] + 1)
         least = band.least_at_risk[np.searchsorted(line.edges, places, side="left")]
         most = band.most_at_risk[np.searchsorted(line.edges, places, side="right") - 1]
         longer = np.clip(np.interp(places, line.edges, at_risk), least, most)
-        return cls(**vars(shares), longer=longer, least=least, most=most)
+        return cls(**vars(shares), longer=longer, least=least, most=most, hazards=hazards)
 
     def survival(self, time: float) -> Interval:
         """The share that lasts longer than a time, as Kaplan and Meier estimate it."""
@@ -184,16 +183,15 @@ class SurvivalFigures(LineFigures):
     def hazard(self, time: float) -> Interval:
         """The cumulative hazard up to a time, as Nelson and Aalen estimate it."""
         with np.errstate(divide="ignore"):
-            value, high, low = (-np.log(self.survival(time)) + 0.0).tolist()
-        return value, low, high
+            high, low = (-np.log(self.survival(time)[1:]) + 0.0).tolist()
+        return min(max(self.between(self.hazards, time), low), high), low, high
 
     def at_risk(self, time: float) -> Interval:
         """How many records last longer than a time."""
         if time < self.start[0]:
             return float(self.longer[0]), float(self.least[0]), float(self.most[0])
-        whole, touched, part = self.around(time)
-        value = self.longer[whole] * (1 - part) + self.longer[touched] * part
-        return float(value), float(self.least[touched]), float(self.most[whole])
+        whole, touched, _ = self.around(time)
+        return self.between(self.longer, time), float(self.least[touched]), float(self.most[whole])
 
     def restricted_mean(self, until: float) -> Interval:
         """The mean time until the event, or until a time if that is earlier: the area below the curve."""

@@ -17,7 +17,7 @@ import numpy as np
 from isotone.array_types import Floats, Ints
 from isotone.errors import InputError
 from isotone.privacy.checks import shown
-from isotone.reading.columns import ColumnRule, read_numbers, whole_steps
+from isotone.reading.columns import ColumnRule, read_columns, read_numbers, whole_steps
 from isotone.reading.contributions import GROUP, Groups, RowsOfUnits, UnitKey, check_contributions
 from isotone.reading.grids import nearest_mark, read_either
 from isotone.reading.questions import Codes
@@ -138,8 +138,8 @@ class CellLine:
             low, high, unit = math.log(low), math.log(high), 1.0
         return 2.0**-48 * self.cells * max(abs(low), abs(high), unit) / (high - low)
 
-    def place(self, value: nw.Expr) -> nw.Expr:
-        """The cell of each number, or −1 for the first. Null stays null."""
+    def place(self, value: nw.Expr, most: float | None = None) -> nw.Expr:
+        """The cell of each number, or −1 for the first. Null stays null, and so does what is above ``most``."""
         low, high, last = float(self.low), float(self.high), self.cells - 1
         if self.spacing == "values":
             return nearest_mark(value, self.values)
@@ -151,9 +151,10 @@ class CellLine:
         # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits. A product
         # of floats is the same in all engines, a quotient is not
         scale = self.cells / (end - first)
-        inside = last - ((end + self.last_digits / scale - way) * scale).floor().cast(nw.Int64)
-        below = nw.when(value > low).then(inside).otherwise(nw.lit(-1))
-        return nw.when(value < high).then(below).when(value >= high).then(nw.lit(last))
+        inside = last - ((end + self.last_digits / scale - way) * scale).floor()
+        inside = nw.max_horizontal(inside, nw.lit(-1.0)).cast(nw.Int64)
+        above = value >= high if most is None else value <= most
+        return nw.when(value < high).then(inside).when(above).then(nw.lit(last))
 
 
 def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:
@@ -213,9 +214,10 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     if event is not None:
         words = source.words or _EVENTS
         keys |= {_ENDED: ColumnRule(read_either, event, (words.yes, words.no, 1))}
-    rows = read_numbers(
-        frame, {_CELL: ColumnRule(_place, source.column, (source.line, event is not None))}, keys
-    )
+    floats = frame.implementation.is_duckdb() and frame.collect_schema()[source.column] == nw.Float64
+    known = floats and source.line.spacing in ("even", "log")  # to this engine NaN is above all numbers
+    cell = ColumnRule(_place, source.column, (source.line, event is not None, math.inf if known else None))
+    rows = read_columns(frame, {_CELL: cell, **keys}) if known else read_numbers(frame, {_CELL: cell}, keys)
     if source.unit is not None:  # otherwise they are left out once they are counted, which costs a half
         rows = rows.filter(~nw.col(_CELL).is_null())
     names, shape = [_CELL], [1 if groups is None else groups.size, 1, source.line.cells]
@@ -240,8 +242,11 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
 _EVENTS = Codes(("1", "true"), ("0", "false"))
 
 
-def _place(number: str, _: Any, line: CellLine, beyond: bool) -> nw.Expr:
-    value = nw.col(number)
+def _place(number: str, _: Any, line: CellLine, beyond: bool, most: float | None) -> nw.Expr:
+    value, cell = nw.col(number), line.place(nw.col(number), most)
     if not beyond:
-        return line.place(value)
-    return nw.when(value > float(line.high)).then(nw.lit(line.cells)).otherwise(line.place(value))
+        return cell
+    after = value > float(line.high)
+    return (
+        nw.when(after if most is None else after & (value <= most)).then(nw.lit(line.cells)).otherwise(cell)
+    )

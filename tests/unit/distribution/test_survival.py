@@ -195,16 +195,19 @@ def test_figures_of_a_release_lie_around_those_of_the_records() -> None:
     assert figures.at_risk(-1)[0] == pytest.approx(20_000, abs=100)
 
 
-def test_inside_a_bin_the_curve_falls_as_evenly_mixed_records_do() -> None:
-    """One bin with 60 events and 40 censored of 200: the hazard there is 0.6 of the fall of the logarithm."""
+def test_inside_a_bin_records_are_evenly_spread_and_a_bin_of_one_cell_has_its_own_estimators() -> None:
+    """One bin of ten cells with 60 events and 40 censored of 200, then the exact estimators of single cells."""
     counts = np.array([[60.0, 0.0], [40.0, 100.0]])
-    alive = survival_at(np.array([0, 10, 11]), counts)
-    assert alive[0] == 1
-    assert alive[10] == pytest.approx(0.5**0.6)
-    assert alive[5] == pytest.approx(0.75**0.6)
-    single = np.array([[1.0, 1, 0, 1, 0], [0.0, 1, 2, 0, 300]])
-    fine = survival_at(np.arange(6), single)
-    np.testing.assert_allclose(fine[1:-1], kaplan_meier(*single.astype(int))[0][:-1], atol=1e-4)
+    alive, hazard = survival_at(np.array([0, 10, 11]), counts)
+    fall = 6 / (200 - 10 * np.arange(10))
+    np.testing.assert_allclose(alive[:-1], np.concatenate([[1.0], np.cumprod(1 - fall)]))
+    np.testing.assert_allclose(hazard[:-1], np.concatenate([[0.0], np.cumsum(fall)]))
+    single = np.array([[40.0, 1, 0, 1, 0], [0.0, 30, 2, 0, 300]])
+    for found, exact in zip(
+        survival_at(np.arange(6), single), kaplan_meier(*single.astype(int)), strict=True
+    ):
+        np.testing.assert_allclose(found[1:], exact)
+    assert survival_at(np.arange(3), np.zeros((2, 2)))[0].tolist() == [1, 1, 1]
 
 
 def test_bins_follow_times_of_every_status_and_nobody_ends_beyond() -> None:

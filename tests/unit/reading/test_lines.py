@@ -216,8 +216,8 @@ def ended(rows: Any, words: Answers | None = None, **more: Any) -> np.ndarray:
 
 
 EVENTS = {
-    "x": [1.0, 1.0, 5.0, 5.0001, 9.0, -2.0, None, float("inf"), 2.0, 2.0],
-    "e": [True, False, True, True, False, True, True, True, None, None],
+    "x": [1.0, 1.0, 5.0, 5.0001, 9.0, -2.0, None, float("inf"), 2.0, 2.0, float("nan")],
+    "e": [True, False, True, True, False, True, True, True, None, None, True],
 }
 ENDED = {(0, 0): 1, (0, 1): 1, (0, 9): 1, (1, 1): 1, (1, 10): 3}
 """By status (ended, censored) and cell. Beyond the line everybody is censored, and who says neither is left out."""

@@ -270,11 +270,11 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
     if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) >= _MOST_NUMBER):
         return False
     if mechanism.public_n is None:  # measured twice: the number, and the counts of all bins together
-        noises = mechanism.noise(mechanism.parts(halves=False)[0]), mechanism.counts_noise(rule, line.bins)
+        noises = mechanism.noise(mechanism.number_part), mechanism.counts_noise(rule, line.bins)
         spread = math.sqrt(noises[0].variance + mechanism.statuses * line.bins * noises[1].variance)
         if abs(line.number - int(line.counts[:, : line.bins].sum())) > _APART * (1 + spread):
             return False
-    return mechanism.partition().could_give(edges, mechanism.apart) if rule.halves else line.bins == cells
+    return mechanism.partition(rule).could_give(edges, mechanism.apart) if rule.halves else line.bins == cells
 
 
 KIND = DistributionKind()
