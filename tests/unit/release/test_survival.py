@@ -152,7 +152,9 @@ def test_contents_never_raise_and_text_without_words_does_where_formats_have_typ
         }
     )
     release = DESCRIBED.release(odd, ledger=ledger, epsilon=50)
-    assert release.at_risk("0.5").value == pytest.approx(2, abs=0.6)  # 1 and inf last longer, -3 ends at 0
+    found = release.at_risk("0.5")  # 1 and inf last longer, -3 ends at 0, maybe in one bin with 1
+    assert found.low <= 2 <= found.high <= 3
+    assert found.value == pytest.approx(2, abs=0.9)
     assert release.at_risk(48).value == pytest.approx(1, abs=0.6)
     nobody = DESCRIBED.release(odd.iloc[:0], ledger=ledger, epsilon="0.01")
     assert (nobody.survival(12).low, nobody.survival(12).high) == (0, 1)
