@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,9 +11,9 @@ from tests.support.filters import changes, filters
 from tests.support.isotonic import sparse_poset
 from tests.support.posets import all_posets
 
-from isotone.counts.ellipse_forest import plain_strategy
+from isotone.counts.ellipse_forest import nearest_integers, plain_strategy
 from isotone.counts.order_gaussian import exact_gram, shape_of
-from isotone.linear.strategy import Square
+from isotone.linear.strategy import Square, nearest_plane
 from isotone.order import Poset
 from isotone.privacy.guarantee import Neighbours
 
@@ -131,6 +133,20 @@ def test_solving_in_integers_is_exact_for_noise_whose_sums_exceed_64_bits(kind: 
             for w, row in zip(noise, Q, strict=True)
         ]
         assert max(map(abs, left)) <= np.abs(Q).sum()  # what no integer vector explains is small
+
+
+@pytest.mark.parametrize("bits", [4, 20, 40, 62])
+def test_the_nearest_plane_leaves_half_a_pivot_at_most(bits: int) -> None:
+    """What is left is turned by floats, which are exact enough for halves of pivots alone."""
+    strategy: Any = some_strategy("forest")
+    rng = np.random.default_rng(bits)
+    for _ in range(20):
+        noise = rng.integers(-(2**bits), 2**bits, strategy.rows)
+        rows = (*strategy._paths(), strategy.pivot, strategy.ties, strategy.rooted)
+        whole, left = nearest_plane(nearest_integers, rows, noise)
+        assert np.all(2 * np.abs(left) <= strategy.diagonal())
+        Q = matrix_of(strategy).astype(object)
+        np.testing.assert_array_equal(noise.astype(object) - Q @ whole.astype(object), left.astype(object))
 
 
 @pytest.mark.parametrize("kind", ["forest", "dense", "chain", "plain"])

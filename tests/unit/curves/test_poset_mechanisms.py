@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.support.curve_outcomes import records_of
 
 from isotone.curves.losses import parse_loss
 from isotone.curves.poset_regression import (
+    LEVELS,
     MeasuredElements,
     OrderMechanism,
     PosetProblem,
@@ -148,3 +150,14 @@ class Added:
 
     def perturb(self, values: np.ndarray, rate: Fraction) -> np.ndarray:
         return values + self.noise
+
+
+def test_a_tree_is_half_as_deep_as_the_strength_has_bits() -> None:
+    """Two levels at least, and not more than all; what is asked for goes first."""
+    for strength, levels in ((1, 2), (16, 2), (2**6, 3), (2**9, 4), (2**12, 6), (2.0**200, LEVELS)):
+        stated: Any = SimpleNamespace(
+            levels=None, strength=strength, setting=None, arrangement=None, slopes=None, steepest=1.0
+        )
+        assert PosetTree.of(stated).levels == levels
+        stated.levels = 5
+        assert PosetTree.of(stated).levels == 5

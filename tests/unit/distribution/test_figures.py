@@ -12,6 +12,7 @@ from isotone.distribution import DistributionMechanism, LineFigures
 from isotone.distribution.band import ShareBand, band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.partition import ROOTS, Partition
+from isotone.distribution.plan import SHAPES
 from isotone.privacy.draws import SeededDraws
 from isotone.reading.lines import CellLine
 
@@ -131,3 +132,12 @@ def test_estimates_are_shares_that_rise_and_lie_near_the_truth() -> None:
 def test_no_records_at_all_are_spread_evenly() -> None:
     found = shares_below(np.array([0, 5, 10]), np.zeros(2), 10)
     np.testing.assert_allclose(found, np.linspace(0, 1, 11))
+
+
+def test_the_shape_of_heaps_has_four_of_them_where_twentieths_begin() -> None:
+    for cells in (20, 1000, 4096):
+        heights = SHAPES["heaps"]((np.arange(cells) + 0.5) / cells)
+        at = np.flatnonzero(heights == 1.0)
+        assert (at * 20 // cells).tolist() == [2, 3, 7, 15]
+        assert all((x - 1) * 20 // cells < x * 20 // cells for x in at)
+        assert set(heights.tolist()) == {1.0, 1e-6}

@@ -272,3 +272,14 @@ def test_only_numbers_that_need_an_answer_say_that_there_is_one(call: str, sign:
     """An answer follows where 0 does not pass: of these the ones that are read are listed, and no other is."""
     found = clauses_of(parse(f"{call}(${{many}}) {sign} {bound}", "odk"), NUMBERS)
     assert bool(found.clauses) == ((sign, bound) in ((">", "0"), (">=", "1"), ("!=", "0")))
+
+
+@pytest.mark.parametrize("word", ["and", "or"])
+def test_arithmetic_ends_where_its_part_of_a_condition_ends(word: str) -> None:
+    """At a word that joins, not at a text of the same letters, and not inside brackets."""
+    for arithmetic in (f"${{age}} + '{word}' = 3", f"${{age}} - (1 {word} 2) > 0", "${age} + 1 = 3"):
+        found = parse(f"{arithmetic} {word} ${{step}} = 2", "odk")
+        parts = found.parts if hasattr(found, "parts") else ()
+        assert len(parts) == 2
+        assert isinstance(parts[0], Unknown)
+        assert parts[1] == parse("${step} = 2", "odk")

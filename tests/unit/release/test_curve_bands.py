@@ -327,3 +327,13 @@ confidence = 0.8
     spec = load_spec(tmp_path / "spec.toml")
     described: Any = spec.description
     assert (described.band, described.confidence) == ("records", 0.8)
+
+
+@pytest.mark.parametrize(("place", "by"), [(0, -1.0), (-1, 1.0)])
+def test_a_curve_that_leaves_its_bounds_at_one_end_is_noticed(ledger, place: int, by: float) -> None:
+    made = release(ledger, band="population", x_grid=200)
+    entries = json.loads(json.dumps(made.manifest.plain()))
+    columns: Any = {name: list(column) for name, column in made.columns.items()}
+    columns["x"][place] += by
+    problem = rebuild_curve_mechanism(entries["mechanism"])
+    assert "x leaves its bounds or is not ascending" in curve_faults(columns, entries, problem)

@@ -1,6 +1,7 @@
 """Every mechanism for counts, through a whole release and back: what a stranger rebuilds is what was used."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from isotone.counts.count_plan import count_mechanisms
 from isotone.errors import InputError
 from isotone.release import load_release, verify
 from isotone.release.kinds.counts import description
+from isotone.release.kinds.counts import kind as counts_kind
+from isotone.release.kinds.kind import TOLERANCES, kind_named
 from isotone.release.manifest import order_from, rebuild_count_mechanism, recipe_of
 
 P = iso.Poset(["a", "b", "c", "d"], [("a", "b"), ("b", "d"), ("c", "d")])
@@ -188,3 +191,34 @@ def test_a_number_of_records_that_the_noise_does_not_cover_is_found_by_a_strange
     failed = [check for check in verify(tmp_path / "out").checks if not check.holds]
     assert "guarantee" in [check.name for check in failed]
     assert "does not cover the number of records" in str(verify(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("groups", [None, ["x", "y"]])
+def test_noise_for_other_groups_than_those_released_is_refused_with_both_numbers(
+    tmp_path, monkeypatch, groups
+) -> None:
+    given = {} if groups is None else {"by": "region", "groups": groups}
+    release = flat.counts(ANSWERS, P, epsilon=1, ledger=iso.Ledger(tmp_path / "l", epsilon=9), **given)
+    kind: Any = kind_named(release.kind)
+    grouped = SimpleNamespace(
+        guarantee=kind.derived_guarantee(release), groups=3, release_rows=list, group_law=list
+    )
+    monkeypatch.setattr(type(kind), "rebuild", lambda *_: grouped)
+    monkeypatch.setattr(counts_kind, "_require_described", lambda *_: None)
+    with pytest.raises(InputError, match=f"for 3 groups, and {'none' if groups is None else 2} are released"):
+        kind.derived_guarantee(release)
+
+
+def test_the_error_of_a_total_is_known_as_well_as_that_of_the_elements() -> None:
+    """A relative error: also where the standard deviations are small."""
+    for sd in (0.2, 40.0):
+        error = SimpleNamespace(sd=np.full(2, sd), standard_error=np.full(2, 0.02 * sd * sd))
+        mechanism: Any = SimpleNamespace(
+            total_variance=lambda sd=sd: (2 * sd) ** 2, error=lambda error=error: error
+        )
+        room = (
+            TOLERANCES["error"].errors * 0.01
+        )  # a standard error of the variance of 2 % is one of the deviation of 1 %
+        for share, faults in ((0.9 * room, 0), (-0.9 * room, 0), (1.2 * room, 1), (-1.2 * room, 1)):
+            entries = {"total": 7, "total_sd": 2 * sd * (1 + share)}
+            assert len(counts_kind._total_faults(entries, mechanism, 1, False)) == faults

@@ -236,3 +236,18 @@ def test_a_surface_is_built_again_with_every_loss_of_a_curve(loss: Any, parsed: 
     estimator: Any = again.mechanism(again.guarantee(1)).estimator()
     assert parse_loss(estimator.loss) == parsed
     estimator.check()
+
+
+@pytest.mark.parametrize("value", [9.0, 21.0])
+def test_a_surface_beyond_a_range_that_does_not_begin_at_0_is_noticed(
+    ledger, tmp_path: Path, value: float
+) -> None:
+    data = DATA.assign(y=10 + 10 * DATA["y"])
+    flat.surface(data, epsilon=20, ledger=ledger, **{**COMMON, "y_range": (10, 20)}).save(tmp_path / "honest")
+    assert verify(tmp_path / "honest").holds
+
+    def all_alike(columns: Any, _: Any) -> None:
+        columns["value"] = [value] * len(columns["value"])
+
+    forged(tmp_path / "honest", tmp_path / "forged", all_alike)
+    assert not verify(tmp_path / "forged")["error"].holds

@@ -210,3 +210,19 @@ def test_strata_and_populations_come_from_columns_of_the_public_list(tmp_path: P
     table = spec.description
     assert list(table.strata) == ["x", "y"]
     assert table.population[:2] == (100.0, 101.0)
+
+
+def test_a_sum_over_a_group_moves_as_far_as_the_formula_says() -> None:
+    """Section 9 of docs/theory/tables-whole.md, by hand: what the groups differ by beyond noise, in proportion to their sizes."""
+    estimate, noisy = np.array([10.0, 20.0, 30.0, 40.0, 50.0]), np.array([14.0, 25.0, 27.0, 38.0, 52.0])
+    columns = {"category": tuple(NAMES[:5]), "noisy": tuple(noisy), "estimate": tuple(estimate)}
+    groups = {"two": NAMES[:2], "three": NAMES[2:5]}
+    gap = noisy - estimate  # 4, 5, -3, -2, 2
+    noise, rests, sizes = (gap**2).mean(), np.array([9.0, -3.0]), np.array([2.0, 3.0])
+    spread = (81 + 9 - 5 * noise) / (4 + 9)
+    assert spread > 0
+    found = sums_of(columns, groups, 0.95, {None: Thresholds(1000, Fraction(1, 10), (), Fraction(0))})
+    for name, rest, size in zip(groups, rests, sizes, strict=True):
+        at = [NAMES.index(x) for x in groups[name]]
+        weight = size * spread / (size * spread + noise)
+        assert found[name].value == pytest.approx(estimate[at].sum() + weight * rest)

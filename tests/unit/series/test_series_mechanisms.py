@@ -18,7 +18,13 @@ from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
-from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism, plan_series
+from isotone.series import (
+    CausalGaussianMechanism,
+    SeriesMechanism,
+    TwoScaleMechanism,
+    plan_series,
+    series_mechanism,
+)
 from isotone.series.series_mechanism import rebuild
 from isotone.series.two_scale import GAIN_BITS, over_time
 
@@ -308,3 +314,21 @@ def test_what_has_no_meaning_is_refused() -> None:
             mechanism.part(Fraction(1, 2))
     with pytest.raises(InputError, match="these stages"):
         SeriesMechanism(FORK, 3, PosetMechanism(over_time(FORK, 2), 1))
+
+
+def test_a_recipe_that_would_have_to_be_searched_for_is_refused_and_no_other(monkeypatch) -> None:
+    """The fine part needs its relaxation where it is a product, and has none where it is not."""
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        series_mechanism, "_require_known", lambda P, relaxation: asked.append((len(P), relaxation))
+    )
+    for row in plan_series(FORK, 4, Guarantee.pure(1)):
+        recipe = row.mechanism.recipe()
+        asked.clear()
+        rebuild(FORK, 4, recipe)
+        if recipe["name"] == "causal Gaussian":
+            assert asked == []
+        elif recipe["name"] == "product":
+            assert [size for size, _ in asked] == [4 * 3]
+        else:
+            assert len(asked) == 1 + (recipe["fine"] == "product")

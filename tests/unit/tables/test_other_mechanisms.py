@@ -21,7 +21,7 @@ from isotone.tables import (
     truncated_geometric,
     unfixed_optimum,
 )
-from isotone.tables.matrices.factored import UNIT, FactoredMechanism, Remap
+from isotone.tables.matrices.factored import UNIT, FactoredMechanism, Remap, comonotone
 from isotone.tables.matrices.geometric import is_concentrating, is_convex, is_monge, loss_matrix
 
 Z = np.random.default_rng(1).dirichlet(np.ones(7))
@@ -213,3 +213,16 @@ def test_the_discrete_gaussian_is_wider_for_more_contributions() -> None:
     assert one.guarantee.kind == "approximate"
     ratios = one.matrix()[4, 1:8] / one.matrix()[4, 4]
     assert np.allclose(ratios, np.exp(-((np.arange(1, 8) - 4) ** 2) / (2 * float(one.variance))))
+
+
+def test_every_row_of_a_coupling_has_a_column_whatever_the_masses_are() -> None:
+    """Also where the target has less mass than the source, or a row none: nothing is drawn from an empty row."""
+    rng = np.random.default_rng(0)
+    sources = [np.array(x) for x in ([0.2, 0.6, 0.2], [0.3, 0.0, 0.7], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])]
+    sources += [rng.random(7) * (rng.random(7) < 0.6) for _ in range(40)]
+    for source in sources:
+        for target in (np.full(5, 0.04), rng.random(5), np.array([0.0, 1.0, 0.0])):
+            coupling = comonotone(source, target)
+            assert len(coupling) == len(source)
+            assert np.all(np.diff(coupling.starts) > 0)
+            assert np.all(coupling.ceilings[coupling.starts[1:] - 1] == UNIT)
