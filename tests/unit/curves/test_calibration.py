@@ -421,3 +421,15 @@ def test_a_score_of_private_data_is_announced() -> None:
     model = calibrated()
     with pytest.warns(iso.curves.PrivacyWarning):
         assert 0 <= model.score([0.1, 0.9], [0, 1]) <= 1
+
+
+def test_a_copy_of_a_calibrator_keeps_its_classifier() -> None:
+    """Its parameters are those of the constructor alone, and none of the classifier's."""
+    sklearn: Any = pytest.importorskip("sklearn.base")
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression(C=0.5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    copy = sklearn.clone(PrivateCalibrator(fitted, epsilon=2, bounds=(0, 1)))
+    assert copy.epsilon == 2
+    assert copy.estimator.C == 0.5
+    assert np.array_equal(copy.estimator.predict([[3.0]]), [1])

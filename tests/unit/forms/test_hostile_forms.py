@@ -278,8 +278,8 @@ def test_only_numbers_that_need_an_answer_say_that_there_is_one(call: str, sign:
 def test_arithmetic_ends_where_its_part_of_a_condition_ends(word: str) -> None:
     """At a word that joins, not at a text of the same letters, and not inside brackets."""
     for arithmetic in (f"${{age}} + '{word}' = 3", f"${{age}} - (1 {word} 2) > 0", "${age} + 1 = 3"):
-        found = parse(f"{arithmetic} {word} ${{step}} = 2", "odk")
-        parts = found.parts if hasattr(found, "parts") else ()
+        found: Any = parse(f"{arithmetic} {word} ${{step}} = 2", "odk")
+        parts = getattr(found, "parts", ())
         assert len(parts) == 2
         assert isinstance(parts[0], Unknown)
         assert parts[1] == parse("${step} = 2", "odk")

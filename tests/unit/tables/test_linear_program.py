@@ -14,6 +14,7 @@ from isotone.privacy.guarantee import Unit
 from isotone.published.tables.lp import full_program, is_private, linear_program
 from isotone.published.tables.scales import ScaleMechanism, ScaleProgram, best_ratio, scales
 from isotone.tables import certificate, fixed_point
+from isotone.tables.matrices.fixed_point import Certificate
 from isotone.tables.matrices.geometric import loss_matrix
 
 SOLVERS = ("simplex", "interior-point", "column-generation", "auto")
@@ -137,3 +138,10 @@ def test_programs_over_scales_say_which_solver_they_need(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'highspy"):
         fixed_point([0.5, 0.3, 0.2], epsilon=1, constructor="lp", solver="column-generation")
+
+
+def test_a_closed_form_is_called_optimal_up_to_rounding_alone() -> None:
+    """Relative to its cost, and never by more than to a cost of 1."""
+    for cost, scale in ((0.1, 1.0), (1.0, 1.0), (250.0, 250.0)):
+        assert Certificate(cost, cost - 0.9e-11 * scale).optimal
+        assert not Certificate(cost, cost - 1.2e-11 * scale).optimal
