@@ -7,6 +7,7 @@ import os
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.workbooks import Rows, parts_of, write_parts, write_workbook
