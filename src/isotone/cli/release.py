@@ -70,7 +70,7 @@ def plan(
     error: Annotated[
         float | None,
         typer.Option(
-            help="Counts, or with --records distributions: the error that you can accept; says what ε it takes."
+            help="Counts, tables, or with --records distributions: the error that you can accept; says what ε it takes."
         ),
     ] = None,
     confidence: Annotated[
@@ -211,10 +211,12 @@ def _sentence(answer: dict[str, Any]) -> str:
     name = "rho" if "rho" in answer else "epsilon"
     letter = {"rho": "ρ", "epsilon": "ε"}[name]
     if "confidence" not in answer:
-        return (
-            f"{letter} = {answer[name]:g} is expected to keep {answer['of']} within ± {answer['error']:g} for about "
-            f"{answer['records']:,} records, on the stated shapes of a plan."
+        setting = (
+            f"if the table is {answer['shape']}"
+            if "shape" in answer
+            else f"for about {answer['records']:,} records, on the stated shapes of a plan"
         )
+        return f"{letter} = {answer[name]:g} is expected to keep {answer['of']} within ± {answer['error']:g} {setting}."
     return (
         f"{letter} = {answer[name]:g} keeps {answer['of']} within ± {answer['error']:g}, "
         f"{100 * answer['confidence']:g} % of the time."

@@ -25,7 +25,6 @@ from isotone.desk.outline import Outline, can_be_written, read_outline, write_ou
 from isotone.desk.words import FormError, number
 from isotone.errors import IsotoneError
 from isotone.order import Poset
-from isotone.planning import least_budget
 from isotone.reading.grids import Cells, Points
 from isotone.release.kinds.counts.description import Counts, CountStatistic
 from isotone.release.kinds.curve.description import Curve
@@ -35,7 +34,6 @@ from isotone.release.kinds.table.description import Table, TableEntries
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.whatif import epsilon_for
-from isotone.tables.plan import expected_errors
 
 __all__ = ["SIMULATED", "Sheet", "all_sheets", "is_live", "sheet_for", "sheet_named", "sheet_of"]
 
@@ -178,11 +176,6 @@ def _records(asked: Mapping[str, str]) -> tuple[str, int | None]:
     if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
         raise FormError("The number of records is a whole number, guessed without the data.")
     return typed, int(typed) if typed else None
-
-
-def _with(spec: Spec, budget: float) -> Spec:
-    name = "epsilon" if spec.privacy.rho is None else "rho"
-    return spec.model_copy(update={"privacy": spec.privacy.model_copy(update={name: f"{budget:g}"})})
 
 
 # Counts over a partial order.
@@ -425,17 +418,18 @@ class TableSheet(Sheet):
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
-        within = _within(spec)
         shape = spec.section_of_type(TableEntries).shape
+        within = _table(spec).within(spec.guarantee, shape)
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
         return {"half": within, "plan": spec.plan().view, "words": "" if within is None else words}
 
     def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
         """The least budget at which 95 % of the counts are expected within the error, to three digits."""
         expected = number(asked.get("error", ""), "The error")
-        if _within(spec) is None:
+        if _table(spec).counts is not None:
             return super().budget(spec, asked)
-        return f"{least_budget(lambda budget: (_within(_with(spec, budget)) or 0) <= expected):g}"
+        answer = epsilon_for(spec, expected)
+        return f"{answer.get('rho', answer.get('epsilon')):g}"
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """The guesses with noise."""
@@ -452,16 +446,6 @@ def _table(spec: Spec) -> Table:
     described = spec.description
     assert isinstance(described, Table)
     return described
-
-
-def _within(spec: Spec) -> int | None:
-    """How far 95 % of the counts are off, on a table of the guessed shape, or None for pairs of counts."""
-    table = _table(spec)
-    if table.counts is not None:
-        return None
-    mechanism = table.mechanism(spec.guarantee)
-    size, shape = len(table.categories), spec.section_of_type(TableEntries).shape
-    return expected_errors(mechanism, shape, size=size, upper=table.upper).within
 
 
 class CurveSheet(Sheet):

@@ -159,17 +159,26 @@ def epsilon_for(
 ) -> dict[str, Any]:
     """The least budget at which all counts, or ``each`` for itself, stay within ``error``.
 
-    For a distribution the least at which its largest error is expected to be that, for about so many records.
+    For a distribution the least at which its largest error is expected to be that, for about so many records; for a
+    table that of most counts, if it has the guessed shape.
     """
-    budgets = spec.description.least_budget(spec.guarantee, error, records, confidence_level(confidence))
+    described = spec.description
+    guess = type(described).guessed(spec.section, records)
+    if records not in (None, guess):
+        raise SpecError(
+            "--records has no meaning beside --error for a table, which has one count a category."
+        )
+    budgets = described.least_budget(spec.guarantee, error, guess, confidence_level(confidence))
     if budgets is not None:
         budget, of = budgets
+        if each and "confidence" not in of:
+            raise SpecError("--each is for counts of an [order].")
         return {"rho" if spec.guarantee.kind == "zcdp" else "epsilon": budget, "error": error, **of}
+    result = _counts(spec, progress, "The way from an error to a budget is")
     if records is not None:
         raise SpecError(
             "--records has no meaning beside --error for counts: their noise does not depend on it."
         )
-    result = _counts(spec, progress)
     concentrated = result.guarantee.kind == "zcdp"
     budget = (result.rho_for if concentrated else result.epsilon_for)(
         error, confidence, simultaneous=not each
@@ -309,7 +318,7 @@ def waves_of(
 ) -> WavePlan:
     """So many releases of what a spec asks for, each at its price."""
     each, number = spec.guarantee, planned_waves(waves)
-    noise, level = _counts(spec, progress).best, confidence_level(confidence)
+    noise, level = _counts(spec, progress, "A plan of waves is").best, confidence_level(confidence)
     return waves_with(noise, number, each, each.times(number), level)
 
 
@@ -355,7 +364,7 @@ def visible(
     between two groups that are released both; each for these people, and for the population that they are a sample of.
     """
     result, number, level = (
-        _counts(spec, progress),
+        _counts(spec, progress, "Comparing two shares is"),
         whole_number(people, "people"),
         confidence_level(confidence),
     )
@@ -396,16 +405,13 @@ def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
     return np.asarray(drawn)[:, place], place
 
 
-def _counts(spec: Spec | Variant, progress: Progress) -> CountPlan:
-    """The plan of a spec for counts."""
+def _counts(spec: Spec | Variant, progress: Progress, question: str) -> CountPlan:
+    """The plan of a spec for counts, of which a question is asked."""
     from isotone.counts.count_plan import CountPlan
 
     result = spec.plan(progress).view
     if not isinstance(result, CountPlan):
-        raise SpecError(
-            "Waves, power, and the way from an error to ε are for counts of an [order] alone: this spec is for "
-            f"{spec.description.words}."
-        )
+        raise SpecError(f"{question} not for {spec.description.words}: its plan does not say that.")
     return result
 
 

@@ -80,7 +80,7 @@ def test_waves_of_a_breakdown_are_refused_as_what_they_are(path: Path) -> None:
     asked = '[order]\nby = { x = ["1", "2"] }\nmargins = ["", "x"]'
     path.write_text(SPEC.replace("[order]", asked), encoding="utf-8")
     said = run(["plan", str(path), "--waves", "3"])
-    assert "Waves" in said
+    assert "A plan of waves is not for counts of 4 elements in 2 margins" in said
     assert "in 2 margins" in said
 
 
@@ -151,6 +151,20 @@ def test_the_command_line_prints_what_the_functions_find(path: Path) -> None:
     assert "keeps all counts at once within ± 20, 95 % of the time" in run(
         ["plan", str(path), "--error", "20"]
     )
+
+
+def test_a_table_of_a_guessed_shape_has_a_least_epsilon(tmp_path: Path) -> None:
+    text = SPEC.replace('[order]\nrelations = [["b", "a"], ["c", "b"]]\nelements = ["a", "b", "c", "d"]', '[table]\ncategory = "x"\ncategories = ["a", "b"]\nupper = 15')  # fmt: skip
+    (tmp_path / "t.toml").write_text(text, encoding="utf-8")
+    spec = load_spec(tmp_path / "t.toml")
+    answer = epsilon_for(spec, 4)
+    privacy = spec.privacy.model_copy(update={"epsilon": str(answer["epsilon"])})
+    assert spec.model_copy(update={"privacy": privacy}).plan().view.rows[0].within <= 4
+    said = run(["plan", str(tmp_path / "t.toml"), "--error", "4"])
+    assert "is expected to keep 95 % of the counts within ± 4 if the table is skewed." in said
+    for question, why in ({"each": True}, "--each"), ({"records": 9}, "--records"):
+        with pytest.raises(InputError, match=why):
+            epsilon_for(spec, 4, **question)
 
 
 def test_other_releases_have_no_epsilon_for_an_error(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, model_validator
 from typing_extensions import TypedDict
 
 from isotone.errors import InputError
+from isotone.planning import least_budget
 from isotone.privacy.checks import exact, positive, require_list, shown
 from isotone.privacy.guarantee import Guarantee, budget_of
 from isotone.reading.categories import CategorySource, PairSource, count_categories, count_pairs
@@ -56,6 +57,7 @@ BETWEEN = " | "
 """Between the name of a category and that of its column, in the names of rows."""
 PER = 100_000
 """Rates are cases for so many people."""
+_LEVEL = 0.95
 GUESSED_UPPER = 100
 """The largest count in a plan of a table without a bound."""
 
@@ -357,6 +359,33 @@ class Table(Description):
             progress=progress,
             released=(self.row_name(mechanism), mechanism),
         )
+
+    def within(self, guarantee: Guarantee, shape: Any) -> int | None:
+        """How far 95 % of the counts are expected to be off if the table has the guessed shape, or None for pairs of counts."""
+        from isotone.tables.plan import expected_errors
+
+        if self.counts is not None:
+            return None
+        upper = GUESSED_UPPER if self.upper is None else self.upper
+        return expected_errors(
+            self.mechanism(guarantee), shape, size=len(self.categories), upper=upper
+        ).within
+
+    def least_budget(
+        self, guarantee: Guarantee, error: float, guess: Any, confidence: float
+    ) -> tuple[float, dict[str, Any]] | None:
+        """95 % of the counts stay within ``error`` if the table has the guessed shape."""
+        if confidence != _LEVEL:
+            raise InputError(f"The plan of a table knows a confidence of {_LEVEL:g} alone.")
+        expected, name = float(positive(error, "error")), "rho" if guarantee.kind == "zcdp" else "epsilon"
+        if self.counts is not None:
+            return None
+
+        def is_enough(budget: float) -> bool:
+            made = replace(guarantee, **{name: exact(budget, name)})
+            return (self.within(made, guess) or 0) <= expected
+
+        return least_budget(is_enough), {"of": "95 % of the counts", "shape": guess}
 
     def row_name(self, mechanism: TableMechanism) -> str:
         """What a plan calls the mechanism that releases."""
