@@ -178,6 +178,12 @@ class DistributionMechanism:
             result = Partition.pure(part, self.unit, several=self.groups > 1)
         return Partition(result.scale, round(rule.threshold / self.strength))
 
+    def edges(self, records: Ints, rule: LineRule, draws: Draws) -> Ints:
+        """The ends of the bins, counted in cells, given how many records each cell has."""
+        if not rule.halves:
+            return np.arange(self.cells + 1)
+        return self.partition(rule).edges(records, draws, self.apart)
+
     @property
     def strength(self) -> float:
         """The ε at which one record is hidden by as much noise as a count has that is given all of the budget."""
@@ -239,9 +245,7 @@ class DistributionMechanism:
             noise = self.noise(self.number_part)
             number = int(line.sum()) + int(noise.integers(draws, 1)[0])
         rule = self.rule(number)
-        edges = np.arange(self.cells + 1)
-        if rule.halves:
-            edges = self.partition(rule).edges(line.sum(axis=0), draws, self.apart)
+        edges = self.edges(line.sum(axis=0), rule, draws)
         bins = np.add.reduceat(line, edges[:-1], axis=1)
         tree = self.tree(edges.size - 1)
         nodes = bins if tree is None else tree.sums(bins)
