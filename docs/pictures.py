@@ -283,25 +283,28 @@ def _line_figures(described: Any, cells: Any, seed: int) -> Any:
     return [described.figures(mechanism, line, 0.95, "records") for line in lines]
 
 
+def _rows(name: str, count: str) -> dict[str, np.ndarray]:
+    """The rows of a table in data/times, in which one column says how often each row is there."""
+    with (DATA / "times" / f"{name}.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    times = [int(row.pop(count, 1)) for row in rows]
+    return {column: np.repeat([row[column] for row in rows], times) for column in rows[0]}
+
+
 def distributions_waiting() -> Figure:
-    """Waiting times of made-up patients, and wages as people say them, as one release at ε = 1 shows each, with the truth."""
-    rng = np.random.default_rng(36)
-    n = 1_000
-    urgent = rng.random(n) < 0.3
-    waits = np.ceil(np.where(urgent, rng.exponential(14, n), rng.gamma(2.2, 38, n)))
-    wages = rng.lognormal(10.3, 0.6, n)
-    wages = np.where(rng.random(n) < 0.4, 5_000 * np.maximum(np.round(wages / 5_000), 1), np.round(wages))
+    """Delays of flights and weekly earnings, as one release at ε = 1 shows each, with the records."""
+    delays = _rows("flight_delays", "flights")["minutes"].astype(float)
+    earnings = _rows("weekly_earnings", "people")
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2), layout="constrained")
     shown = [
-        (left, "days", iso.Distribution("days", bounds=(0, 365), grid="integers"), waits, OURS, 250),
-        (right, "wage", iso.Distribution("wage", bounds=(0, 200_000)), wages, OTHER, 100_000),
-    ]
-    for ax, name, described, values, colour, end in shown:
-        line = described.line
-        cells = np.searchsorted(line.ends()[1], np.clip(values, float(line.low), float(line.high)))
-        counts = np.bincount(cells, minlength=line.cells)[None, None]
-        order = np.sort(values)
-        truth = order, np.arange(1, n + 1) / n
+        (left, "minutes late", iso.Distribution("minutes", bounds=(0, 600), grid="integers"), delays, OURS, 120),
+        (right, "dollars a week", iso.Distribution("dollars", bounds=(0, 5_000)), earnings["dollars"][earnings["sex"] == "f"].astype(float), OTHER, 1_200),
+    ]  # fmt: skip
+    for ax, name, described, every, colour, end in shown:
+        line, values = described.line, np.random.default_rng(36).choice(every, 1_000, replace=False)
+        values = np.clip(values, float(line.low), float(line.high))
+        counts = np.bincount(np.searchsorted(line.ends()[1], values), minlength=line.cells)[None, None]
+        truth = np.sort(values), np.arange(1, values.size + 1) / values.size
         _line_picture(
             ax, [("released", *_line_figures(described, counts, 1))], [colour], [truth], survival=False
         )
@@ -313,27 +316,23 @@ def distributions_waiting() -> Figure:
 
 
 def survival_arms() -> Figure:
-    """Survival in two arms of a made-up trial of 2,000, by month, as one release at ε = 1 shows it, with the curves of the records."""
+    """Months until prisoners who were released came back, by alcohol problems, as one release at ε = 1 shows it, with the curves of the records."""
     from isotone.distribution.survival import kaplan_meier
 
-    rng = np.random.default_rng(37)
-    n, horizon = 2_000, 36
-    arm = rng.integers(0, 2, n)
-    lived = 24 * rng.weibull(1.3, n) * np.where(arm == 1, 1.5, 1.0)
-    seen = np.minimum(lived, rng.uniform(8, 60, n))
-    month = np.minimum(np.ceil(seen).astype(int) - 1, horizon)
-    event = (lived <= seen) & (month < horizon)
+    rows, horizon = _rows("returns_to_prison", ""), 72
+    month = np.minimum(rows["months"].astype(int) - 1, horizon)
+    event = (rows["returned"] == "yes") & (month < horizon)
     cells = np.zeros((2, 2, horizon + 1), np.int64)
-    np.add.at(cells, (arm, 1 - event.astype(int), month), 1)
-    described = iso.Survival(
-        "months", event="died", horizon=horizon, cells=horizon, by={"arm": ["old", "new"]}
-    )
-    parts = list(zip(["old", "new"], _line_figures(described, cells, 2), strict=True))
+    np.add.at(cells, ((rows["alcohol"] == "yes").astype(int), 1 - event.astype(int), month), 1)
+    by = {"alcohol": ["no", "yes"]}
+    described = iso.Survival("months", event="returned", horizon=horizon, cells=horizon, by=by)
+    names = ["no alcohol problems", "alcohol problems"]
+    parts = list(zip(names, _line_figures(described, cells, 2), strict=True))
     truths = [(np.arange(horizon + 1), np.append(1.0, kaplan_meier(*group)[0][:-1])) for group in cells]
     figure, ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")
-    _line_picture(ax, parts, [OTHER, OURS], truths, survival=True)
-    ax.set(xlim=(0, horizon), ylim=(0, 1), xlabel="months", ylabel="survival")
-    ax.set_xticks(range(0, horizon + 1, 6))
+    _line_picture(ax, parts, [OURS, OTHER], truths, survival=True)
+    ax.set(xlim=(0, horizon), ylim=(0, 1), xlabel="months", ylabel="share not back in prison")
+    ax.set_xticks(range(0, horizon + 1, 12))
     ax.legend(frameon=False, loc="lower left")
     ax.spines[["top", "right"]].set_visible(False)
     return figure
