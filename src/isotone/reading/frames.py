@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from isotone.errors import InputError
 from isotone.reading.sources import SourceError, no_column
 from isotone.reading.text_files import Layout, read_fields, read_lines
 from isotone.reading.types import Roles, arrow_kind, column_names, require_kinds
@@ -261,6 +262,11 @@ def from_polars(column: Any) -> Any:
 
 
 def _pandas_type(dtype: Any) -> Any:
+    if not isinstance(dtype, np.dtype) and type(dtype).__module__.partition(".")[0] != "pandas":
+        raise InputError(  # no value of a column causes such a type, and its own code would run on every value
+            f"The type {type(dtype).__name__} of a column comes from another library than pandas, and is not read. Give the column another "
+            "type first: astype(object), or astype(str)."
+        )
     if hasattr(dtype, "pyarrow_dtype"):
         return engine_type(dtype.pyarrow_dtype)
     kind, size = getattr(dtype, "kind", "O"), getattr(dtype, "itemsize", 0)

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.hostile import ARRAYS, HOSTILE
 
+from isotone.errors import InputError
 from isotone.reading.columns import ColumnRule, as_integer, as_real, as_text, as_unit, read_columns
 from isotone.reading.sources import collect, open_source
 from isotone.reading.values import real_of, reals, text_of, texts, unit_of, units, values_of
@@ -250,3 +251,37 @@ def test_a_value_is_the_same_in_a_column_of_its_type_and_in_one_of_objects(kind)
         seen.append({**read, "as_unit": [text_of(name) for name in read["as_unit"]]})
     for rule in rules:
         assert [x for x in zip(values, seen[0][rule], seen[1][rule], strict=True) if x[1] != x[2]] == []
+
+
+def test_a_type_of_another_library_than_pandas_is_refused_by_its_name():
+    """Its own code would run on every value, and one value could make it fail."""
+
+    class Foreign(pd.api.extensions.ExtensionDtype):
+        name, type, kind, na_value = "foreign", float, "f", math.nan
+
+        @classmethod
+        def construct_array_type(cls):
+            return Numbers
+
+    class Numbers(pd.api.extensions.ExtensionArray):
+        dtype, nbytes = Foreign(), 0
+
+        def __init__(self, values):
+            self.values = list(values)
+
+        def __len__(self):
+            return len(self.values)
+
+        def __getitem__(self, place):
+            raise AssertionError("a value was looked at")
+
+        def isna(self):
+            raise AssertionError("a value was looked at")
+
+        def copy(self):
+            return Numbers(self.values)
+
+    frame = pd.DataFrame({"a": [1, 2]})
+    frame["u"] = pd.Series(Numbers([1.0, "x"]))
+    with pytest.raises(InputError, match="type Foreign of a column comes from another library"):
+        open_source(frame, {"unit": ["u"], "answer": ["a"]})
