@@ -710,7 +710,7 @@ class MarginsRow(Row):
         """The share of each margin."""
         pairs = zip(self.mechanism.breakdown.margins, self.mechanism.shares, strict=True)
         return ", ".join(
-            f"{self.mechanism.breakdown.label(margin)} {float(share):.2g}" for margin, share in pairs
+            f"{self.mechanism.breakdown.label(margin)} {float(share):.3g}" for margin, share in pairs if share
         )
 
 

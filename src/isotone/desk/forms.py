@@ -68,12 +68,32 @@ _LABELS = {
     ("order", "waves"): "How many releases like this one are planned",
 }
 """Plainer words for the names of some parameters."""
+_HELP = {
+    (
+        "order",
+        "by",
+    ): "Rows with a value that is not listed are left out. One column gives counts for each group at the price of one; several give tables that "
+    "add up. A finer level stands on a line below the coarser one.",
+    ("order", "margins"): "By default the total, each column alone, and all together.",
+    ("curve", "bounds"): "Public limits, not chosen by the data. Beyond them x counts as the nearer one.",
+    (
+        "curve",
+        "y_range",
+    ): "Public limits, not chosen by the data. The noise grows with their distance. Leave it empty if y has two values only.",
+    (
+        "curve",
+        "y_values",
+    ): "In place of limits: y is one of two numbers, such as 0 and 1. Rows with anything else are left out.",
+    ("curve", "yes"): "They need the two values. Without words y is read as a number.",
+    ("curve", "no"): "By default 0, false, f, no and n. Rows with other words are left out.",
+}
+"""What some parameters mean, where the words for a spec speak of its entries."""
 _HOW = {
     (
         "order",
         "by",
     ): "Typed as sex: f, m, or for a finer level as county: n1 = north, s1 = south.",
-    ("order", "margins"): "Here typed as total, as sex, as sex, region, or as all.",
+    ("order", "margins"): "Typed as total, as sex, as sex, region, or as all.",
     ("distribution", "by"): "Typed as sex: f, m.",
     ("survival", "by"): "Typed as arm: old, new.",
     ("curve", "x"): "For a surface two names, with a comma between them.",
@@ -207,7 +227,8 @@ def form_of(section: str) -> dict[str, Entry]:
         name: Entry(
             section,
             name,
-            said.get("description", "").replace("`", ""),  # which marks a name for pages that are typeset
+            # marks of names are for pages that are typeset
+            _HELP.get((section, name)) or said.get("description", "").replace("`", ""),
             name in needed,
             said.get("default"),
             tuple(_kinds(said, known)),

@@ -22,7 +22,7 @@ from isotone.errors import InputError, IsotoneError
 from isotone.ledger import Charge, Ledger
 from isotone.privacy.guarantee import exact
 from isotone.release.kinds.kind import kind_named
-from isotone.release.report import guarantee_in_words
+from isotone.release.report import HEADINGS, guarantee_in_words
 from isotone.release.spec import Spec, load_spec
 from isotone.release.verify import verify
 
@@ -197,9 +197,10 @@ def one(request: Request) -> Response:
     desk, path = desk_of(request), request.query_params.get("folder", "")
     folder, release = release_at(path, desk.root)
     verdict = verify(folder) if request.query_params.get("verify") else None
-    rows = [
-        list(zip(release.columns, row, strict=True)) for row in zip(*release.columns.values(), strict=True)
-    ]
+    written = kind_named(release.kind).page(release)
+    headed = {HEADINGS.get(name, name): column for name, column in written.shown(release).items()}
+    shown = {name: column for name, column in headed.items() if name}
+    rows = [list(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
     return page(
         request,
         "one.html",
@@ -207,7 +208,8 @@ def one(request: Request) -> Response:
         folder=desk.root.shown(folder),
         release=release,
         verdict=verdict,
-        labels=kind_named(release.kind).page(release).labels(release),
+        labels=written.labels(release),
+        headings=list(shown),
         rows=rows[:500],
         left_out=max(0, len(rows) - 500),
     )

@@ -411,10 +411,7 @@ class TableSheet(Sheet):
 
     def entries(self) -> list[Entry]:
         """The column of the categories before their list."""
-        result = super().entries()
-        return sorted(
-            result, key=lambda entry: self.first.index(entry.name) if entry.name in self.first else 9
-        )
+        return sorted(super().entries(), key=lambda entry: (*self.first, entry.name).index(entry.name))
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
@@ -457,6 +454,10 @@ class CurveSheet(Sheet):
     question: ClassVar[str] = "Which curve?"
     first: ClassVar[tuple[str, ...]] = ("x", "y", "bounds", "y_range", "y_values", "yes", "increasing")
     needed: ClassVar[tuple[str, ...]] = ("y_range",)
+
+    def entries(self) -> list[Entry]:
+        """x and y before what is said of them."""
+        return sorted(super().entries(), key=lambda entry: (*self.first, entry.name).index(entry.name))
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What methods are expected to lose, for a guessed number of records."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isotone.release.result import Release
 
 __all__ = [
+    "HEADINGS",
     "STYLE",
     "generator",
     "guarantee_in_words",
@@ -41,7 +42,7 @@ details { margin: .8rem 0; } summary { cursor: pointer; color: var(--mark); padd
 @media print { .sort, details { display: none; } }
 """
 
-_NAMES = {
+HEADINGS = {
     "element": "question or item",
     "value": "released value",
     "sd": "typical error",
@@ -82,13 +83,14 @@ def _table(release: Release, sequence: Sequence[tuple[int, int]], left: int, *, 
     shown = {
         name: column
         for name, column in page.shown(release).items()
-        if _NAMES.get(name, name) and (apart or name != "sd")
+        if HEADINGS.get(name, name) and (apart or name != "sd")
     }
     labels, rows = page.labels(release), list(zip(*shown.values(), strict=True))
     words, errors = release.manifest.text_columns | {"where"}, _errors(release)
     by_value, by_name = _ranks(release, sequence, labels, words)
     head = "".join(
-        f"<th{_class(name, words)} role=columnheader>{escape(_NAMES.get(name, name))}</th>" for name in shown
+        f"<th{_class(name, words)} role=columnheader>{escape(HEADINGS.get(name, name))}</th>"
+        for name in shown
     )
     body = "".join(
         f'<tr role=row style="--v:{by_value[place]};--n:{by_name[place]}">'

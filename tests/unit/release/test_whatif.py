@@ -159,10 +159,12 @@ def test_a_table_of_a_guessed_shape_has_a_least_epsilon(tmp_path: Path) -> None:
     spec = load_spec(tmp_path / "t.toml")
     answer = epsilon_for(spec, 4)
     privacy = spec.privacy.model_copy(update={"epsilon": str(answer["epsilon"])})
-    assert spec.model_copy(update={"privacy": privacy}).plan().view.rows[0].within <= 4
+    view: Any = spec.model_copy(update={"privacy": privacy}).plan().view
+    assert view.rows[0].within <= 4
     said = run(["plan", str(tmp_path / "t.toml"), "--error", "4"])
     assert "is expected to keep 95 % of the counts within ± 4 if the table is skewed." in said
-    for question, why in ({"each": True}, "--each"), ({"records": 9}, "--records"):
+    questions: list[tuple[dict[str, Any], str]] = [({"each": True}, "--each"), ({"records": 9}, "--records")]
+    for question, why in questions:
         with pytest.raises(InputError, match=why):
             epsilon_for(spec, 4, **question)
 
