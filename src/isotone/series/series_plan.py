@@ -30,8 +30,8 @@ Matters = Literal["all", "last", "changes"]
 LARGEST_PRODUCT, LARGEST_FINE, LARGEST_COARSE = 150, 100, 60
 """Counts that one draw of the product has at most, alone and as the fine draw, and that the coarse draw has (half of it in short series)."""
 
-KEPT, FEWER_KEPT = 4e-3, 5e-4
-"""The share of draws that rejection must keep, and the share in larger orders."""
+KEPT = 5e-4
+"""The share of draws that rejection must keep."""
 
 ANCHORS = (1, 2, 3, 4, 6)
 """How many periods the coarse draw may be about."""
@@ -137,8 +137,7 @@ def _candidates(
 
 def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **whose: Any) -> PosetMechanism:
     """Noise shaped by an order over time, from draws of which enough are kept for a law to be drawn in seconds."""
-    share = KEPT if len(P) <= LARGEST_FINE else FEWER_KEPT
-    relaxation = sampler(P.canonical.order, progress=progress, share=share).relaxation
+    relaxation = sampler(P.canonical.order, progress=progress, share=KEPT).relaxation
     return PosetMechanism(P, epsilon, relaxation=relaxation, progress=progress, **whose)
 
 
