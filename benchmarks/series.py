@@ -5,11 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -19,7 +25,9 @@ from isotone.counts import PosetMechanism
 from isotone.mechanism import Progress
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
+from isotone.reading.records import RecordSource
 from isotone.series import plan_series
+from isotone.series.register import HistoryRules, Register, random_key
 
 Matrix = NDArray[np.float64]
 
@@ -90,10 +98,11 @@ def run(quick: bool, progress: Progress) -> str:
                 made[name] |= json.loads(
                     rows.get(f"{name} {kind} {row}", lambda make=make: json.dumps(make()))
                 )
+    people = [rows.get(f"{n}", lambda n=n: _alone(n)) for n in ((10**5,) if quick else (10**6, 10**7))]
     rows.done()
     progress(1.0, "done")
     tables = "\n\n".join(f"## {kind}\n\n{_table(made, _AIMS[kind])}" for kind, made in found.items())
-    return f"{_HEAD}\n\n{tables}\n\n{_NOTES}"
+    return f"{_HEAD}\n\n{tables}\n\n{_NOTES}\n\n{_MANY}\n" + "\n".join(people)
 
 
 def _methods(name: str, gaussian: bool, scale: float) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -132,6 +141,31 @@ def _methods(name: str, gaussian: bool, scale: float) -> dict[str, Callable[[], 
     rivals |= {"a counter for each stage": counter, "waves: a release for each period": waves}
     every: dict[str, Callable[[], dict[str, Any]]] = {"isotone": lambda: _planned(P, periods, guarantee)}
     return every | {row: lambda row=row, make=make: {row: make()} for row, make in rivals.items()}
+
+
+def closed(people: int) -> str:
+    """Two closings of four stages with so many people, whose rows are others the second time, and the largest memory of this process."""
+    P, cells, old = Poset.chain(["s3", "s2", "s1", "s0"]), list[str](), None
+    register = Register(P, HistoryRules(unit="id"), None, random_key())
+    with tempfile.TemporaryDirectory() as place:
+        for week in (0, 1):
+            rows, new = Path(place) / f"rows{week}.parquet", Path(place) / f"register{week}.parquet"
+            stage = f"'s' || CAST(hash(i + {week}) % 4 AS VARCHAR)"
+            duckdb.execute(f"COPY (SELECT i AS id, {stage} AS stage FROM range({people}) r(i)) TO '{rows}'")
+            begun, source = time.process_time(), RecordSource(rows, element="stage")
+            register.grown(source, source.open(P, register.rules, None), old, new)
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+            cells.append(f"{time.process_time() - begun:.0f} s, {memory:.1f} GB")
+            old = new
+        return f"| {people:,} | {' | '.join(cells)} | {new.stat().st_size / 1e6:.0f} MB |"  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+def _alone(people: int) -> str:
+    """:func:`closed` in a process of its own."""
+    code = f"from benchmarks.series import closed; print(closed({people}))"
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def _table(found: Mapping[str, Mapping[str, Any]], aims: Sequence[float]) -> str:
@@ -357,3 +391,12 @@ at its exact sensitivity. *Waves*: a release of isotone for each period, with it
 On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is
 nothing to win. What is new from one period to the next is best known from one draw of the product where there is one; the plan picks
 it by `matters="changes"`."""
+
+_MANY = """## Many people
+
+What it takes to close a period of four stages from a Parquet file with a row for each person: the first time, and with the
+register of the time before. CPU seconds, and the largest memory so far, of a process of its own, files of a few hundred MB included. What
+does not fit into memory is spilled to disk.
+
+| people | first period | second period | register |
+|---|---|---|---|"""
