@@ -282,6 +282,8 @@ Frame = nw.LazyFrame[Any]
 
 _MARK = "isotone mark "
 _COLUMN, _BEFORE, _AFTER = f"{_MARK}0", f"{_MARK}1", f"{_MARK}2"  # with blanks: the engine quotes them
+_EQUAL_OR_NO = re.compile(rf'COALESCE\(\((CAST\("{_COLUMN}" AS DOUBLE\)) = ([-+.0-9e]+::DOUBLE)\), FALSE\)')
+"""Whether a number is one other, and no where it is missing. The engine has one operation for it, at a third of the cost."""
 _MOST = 256
 _known: dict[Hashable, str] = {}
 
@@ -344,7 +346,7 @@ def _said(frame: Frame, rule: ColumnRule | nw.Expr, schema: Mapping[str, Any]) -
         text = _translation(alone, rule.of(_COLUMN, dtype))
         if text is None:  # not remembered: other data may not hold the marks
             return None
-        _known[key] = text
+        _known[key] = _EQUAL_OR_NO.sub(r"(\1 IS NOT DISTINCT FROM \2)", text)
     text = _known.get(key)
     return None if text is None else text.replace(quoted(_COLUMN), quoted(rule.column))
 

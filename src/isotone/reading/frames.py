@@ -262,7 +262,7 @@ def from_polars(column: Any) -> Any:
 
 
 def _pandas_type(dtype: Any) -> Any:
-    if not isinstance(dtype, np.dtype) and type(dtype).__module__.partition(".")[0] != "pandas":
+    if type(dtype).__module__.partition(".")[0] not in ("numpy", "pandas"):
         raise InputError(  # no value of a column causes such a type, and its own code would run on every value
             f"The type {type(dtype).__name__} of a column comes from another library than pandas, and is not read. Give the column another "
             "type first: astype(object), or astype(str)."

@@ -554,7 +554,7 @@ def _read_json_lines(connection: Any, data: DataFile, files: list[str], roles: R
     pointers = ["/" + name.replace("~", "~0").replace("/", "~1") for name in names]
     paths = "[" + ", ".join("'" + pointer.replace("'", "''") + "'" for pointer in pointers) + "]"
     # What is no JSON is null before anything is asked of it: the engine puts its filters in an order of its own.
-    valid = lines.project("trim(line, ' \t\r\n,[]') AS line").project(
+    valid = lines.project("trim(line, ' \t\r\n,[]\ufeff') AS line").project(
         "CASE WHEN json_valid(line) THEN line END AS line"
     )
     objects = valid.filter("json_type(line) = 'OBJECT'")

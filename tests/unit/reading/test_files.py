@@ -346,6 +346,14 @@ def test_a_line_that_is_no_json_is_never_asked_for_a_value(tmp_path):
     assert frame.filter("u IS NOT NULL AND u <> '1'").aggregate("count(*)").fetchall() == [(5_999,)]
 
 
+def test_a_mark_before_a_line_of_json_is_left_out_in_any_line(tmp_path):
+    """Files with a mark that were joined: which line of them is the first does not matter."""
+    lines = ['\ufeff{"u": "1", "a": 1}', '{"u": "2", "a": 1}']
+    for order in (lines, lines[::-1]):
+        (tmp_path / "d.jsonl").write_text("\n".join(order), encoding="utf-8")
+        assert counted(tmp_path / "d.jsonl", "u") == (2, 2)
+
+
 def test_the_last_moment_of_the_calendar_is_the_same_in_a_column_of_any_type(tmp_path):
     """It stands for "never" in many tables. One odd value makes a frame's column one of objects."""
     last = datetime.max

@@ -256,32 +256,22 @@ def test_a_value_is_the_same_in_a_column_of_its_type_and_in_one_of_objects(kind)
 def test_a_type_of_another_library_than_pandas_is_refused_by_its_name():
     """Its own code would run on every value, and one value could make it fail."""
 
-    class Foreign(pd.api.extensions.ExtensionDtype):
-        name, type, kind, na_value = "foreign", float, "f", math.nan
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a value was looked at")
 
-        @classmethod
-        def construct_array_type(cls):
-            return Numbers
-
-    class Numbers(pd.api.extensions.ExtensionArray):
-        dtype, nbytes = Foreign(), 0
-
-        def __init__(self, values):
-            self.values = list(values)
-
-        def __len__(self):
-            return len(self.values)
-
-        def __getitem__(self, place):
-            raise AssertionError("a value was looked at")
-
-        def isna(self):
-            raise AssertionError("a value was looked at")
-
-        def copy(self):
-            return Numbers(self.values)
-
+    dtypes: Any = type("Foreign", (pd.api.extensions.ExtensionDtype,), {"name": "foreign", "type": float, "kind": "f", "na_value": math.nan})  # fmt: skip
+    methods = {
+        "dtype": dtypes(),
+        "nbytes": 0,
+        "__init__": lambda self, values: None,
+        "__len__": lambda self: 2,
+        "copy": lambda self: self,
+    }
+    arrays: Any = type(
+        "Numbers", (pd.api.extensions.ExtensionArray,), {**methods, "__getitem__": refuse, "isna": refuse}
+    )
+    dtypes.construct_array_type = classmethod(lambda cls: arrays)
     frame = pd.DataFrame({"a": [1, 2]})
-    frame["u"] = pd.Series(Numbers([1.0, "x"]))
+    frame["u"] = pd.Series(arrays([1.0, "x"]))
     with pytest.raises(InputError, match="type Foreign of a column comes from another library"):
         open_source(frame, {"unit": ["u"], "answer": ["a"]})
