@@ -1,12 +1,10 @@
 """Moves or merges modules of isotone, and rewrites whatever names them: imports, docs, stubs, planted faults.
 
-    python tools/move.py isotone.order.bipartitions isotone.order.bipartitions.small isotone.order.bipartitions.walk
-    python tools/move.py --stale
+    python tools/move.py isotone.order.bipartitions isotone.order.bipartitions.small isotone.order.bipartitions.walk --doc "What it holds."
 
 The first name is the module to write, the others are merged into it, in the order that their imports ask for. One source is a
 rename. No line of logic changes: imports are joined, docstrings of modules become comments, and a private name that two sources
 define is refused unless ``--rename isotone.x.y:_old=_new`` says what one of them becomes.
-``--stale`` rewrites names of modules that moved earlier (``tools/moves.txt``), for work that began before.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-MOVES = ROOT / "tools" / "moves.txt"
 TEXTS = ("src", "tests", "docs", "experiments", "benchmarks", "examples", "package", "tools")
 ENDINGS = {".py", ".pyi", ".md", ".toml", ".yml", ".ipynb", ".txt", ".sh", ".html"}
 
@@ -246,7 +243,7 @@ def texts() -> list[Path]:
     ]
     for folder in TEXTS:
         found += (p for p in (ROOT / folder).rglob("*") if p.suffix in ENDINGS and p.is_file())
-    return [p for p in found if p != MOVES and ".cache" not in p.parts]
+    return [p for p in found if ".cache" not in p.parts]
 
 
 def rewrite(moves: dict[str, str]) -> set[Path]:
@@ -375,29 +372,6 @@ def tidy(paths: set[Path]) -> None:
     subprocess.run([ruff, "format", "-q", *python], cwd=ROOT, check=False)
 
 
-def recorded() -> dict[str, str]:
-    """Every earlier move, followed to its end."""
-    if not MOVES.exists():
-        return {}
-    steps = dict(line.split() for line in MOVES.read_text().splitlines() if line)
-    ends = dict[str, str]()
-    for old in steps:
-        new, seen = steps[old], {old}
-        while new in steps and new not in seen:
-            seen.add(new)
-            new = steps[new]
-        if old != new and not SOURCE.joinpath(*old.split(".")).with_suffix(".py").exists() and not named(old):
-            ends[old] = new
-    return ends
-
-
-def named(old: str) -> bool:
-    """Whether what was a module is a name in the module that took the place of its package."""
-    home, name = old.rsplit(".", 1)
-    path = SOURCE.joinpath(*home.split(".")).with_suffix(".py")
-    return path.exists() and any(name in bound(node) for node in ast.parse(path.read_text()).body)
-
-
 def move(target: str, sources: list[str], doc: str | None, renames: list[str]) -> None:
     """Writes the target, removes the sources and rewrites every name."""
     before = {name: file_of(name).read_text() for name in sources}
@@ -435,8 +409,6 @@ def move(target: str, sources: list[str], doc: str | None, renames: list[str]) -
         ):
             subprocess.run(["rm", "-r", str(empty)], check=True)
     moves = {name: target for name in sources if name != target}
-    with MOVES.open("a") as out:
-        out.writelines(f"{old} {new}\n" for old, new in moves.items())
     changed = rewrite(moves) if moves else set[Path]()
     tidy(changed | {path})
     mend_faults(target, before)
@@ -447,18 +419,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", nargs="?")
-    parser.add_argument("sources", nargs="*")
-    parser.add_argument(
-        "--doc", help="the docstring of the merged module; otherwise that of its first source"
-    )
+    parser.add_argument("target")
+    parser.add_argument("sources", nargs="+")
+    parser.add_argument("--doc", help="what the module holds, which a merged one needs a new sentence for")
     parser.add_argument("--rename", action="append", default=[], help="MODULE:OLD=NEW, before merging")
-    parser.add_argument("--stale", action="store_true", help="rewrite names of modules that moved earlier")
     given = parser.parse_args()
-    if given.stale:
-        tidy(rewrite(recorded()))
-    else:
-        move(given.target, given.sources, given.doc, given.rename)
+    if len(given.sources) > 1 and given.doc is None:
+        parser.error("say with --doc what the merged module holds")
+    move(given.target, given.sources, given.doc, given.rename)
 
 
 if __name__ == "__main__":
