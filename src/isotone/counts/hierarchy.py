@@ -416,8 +416,8 @@ def _added(tree: Hierarchy, leaves: Floats) -> Floats:
 class NodeMechanism(LinearCounts, AddsUp):
     """Noise of its own on each node that has a share, and the best estimate from all of them, in integers that add up."""
 
-    care: str | dict[str, str]
-    shares: dict[str, str]
+    care: str | dict[str, str] = field(hash=False)
+    shares: dict[str, str] = field(hash=False)
     strategy: MeasuredTree = field(repr=False, compare=False)
 
     def _share(self, chosen: list[Fraction], care: str | dict[str, str], tree: Hierarchy) -> None:

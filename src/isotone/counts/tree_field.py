@@ -534,8 +534,8 @@ class TreeFieldMechanism(AddsUp):
     True
     """
 
-    care: str | dict[str, str]
-    shares: dict[str, str]
+    care: str | dict[str, str] = field(hash=False)
+    shares: dict[str, str] = field(hash=False)
     tree: Hierarchy = field(repr=False, compare=False)
     node_law: FieldLaw = field(repr=False, compare=False)
     rate: Fraction = field(repr=False, compare=False)
