@@ -58,8 +58,8 @@ class FixedRootMechanism(AdditiveMechanism):
 
     records: int
     catch_all: str
-    care: str | dict[str, str]
-    shares: dict[str, str]
+    care: str | dict[str, str] = field(hash=False)
+    shares: dict[str, str] = field(hash=False)
     within: TreeFieldMechanism | TreeGaussianMechanism = field(repr=False, compare=False)
 
     def __init__(

@@ -69,7 +69,7 @@ class MatrixMechanism(LinearCounts):
     4.4
     """
 
-    weights: list[dict[str, list[Any]]] = field(repr=False)
+    weights: list[dict[str, list[Any]]] = field(repr=False, hash=False)
     strategy: Sums = field(repr=False, compare=False)
     noise: Geometric
 

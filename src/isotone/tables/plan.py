@@ -294,15 +294,21 @@ def _simulated(
     with many_systems() if compiled else nullcontext():
         while len(gaps) < draws if draws else _goes_on(gaps):
             published = simulate(table, rng=rng).view(np.ndarray)
-            off += np.bincount(np.abs(published - table), minlength=n)
-            gap = np.abs(np.cumsum(np.bincount(published, minlength=n)) / len(table) - truth)
+            errors = np.bincount(np.abs(published - table), minlength=n)
+            off = _longer(off, errors.size) + _longer(errors, off.size)
+            below = np.cumsum(np.bincount(published, minlength=n)) / len(table)
+            gap = np.abs(below - _longer(truth, below.size, 1.0))
             gaps.append((float(gap.sum()), float(gap.max())))
     frequency = off / off.sum()
     within = int(np.searchsorted(np.cumsum(frequency), 0.95))
     mean, largest = np.mean(gaps, axis=0)
-    return TableRow(
-        name, mechanism, share, float(frequency @ np.arange(n)), within, float(mean), float(largest)
-    )
+    error = float(frequency @ np.arange(frequency.size))
+    return TableRow(name, mechanism, share, error, within, float(mean), float(largest))
+
+
+def _longer(numbers: NDArray[Any], size: int, last: float = 0) -> NDArray[Any]:
+    """The numbers, and as many more as make up a size: counts without a bound may be published above the guessed ones."""
+    return np.pad(numbers, (0, max(size - numbers.size, 0)), constant_values=last)
 
 
 def _goes_on(gaps: list[tuple[float, float]]) -> bool:
