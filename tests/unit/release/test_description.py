@@ -52,7 +52,7 @@ MADE: dict[str, Any] = {
     "surface": iso.Curve(("a", "b"), y="who", bounds=((0, 1), (0, 1)), y_range=(0, 1), x_grid=(2, 3)),
     "distribution": iso.Distribution("a", bounds=(0, 1), cells=4, by={"g": ["x", "y"]}),
     "survival": iso.Survival("who", event="a", horizon=4, cells=4),
-    "series": iso.Series(iso.Counts(P, unit="who"), periods=["2024-01-01", "2024-01-02"], date="day"),
+    "series": iso.Series(iso.Counts(P, unit="who"), periods=("2024-01-01", "2024-01-02"), date="day"),
 }
 
 
@@ -156,7 +156,7 @@ def test_what_gets_round_a_check_gets_no_further(tmp_path: Path) -> None:
         lambda: iso.Table("g", ["x"], upper=4, emphasis=3),
         lambda: iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1), loss="square"),
         lambda: iso.Curve("a", y="b", bounds=(0, 1), y_range=(0, 1), shape=("bent", 3)),
-        lambda: iso.Curve("a", y="b", bounds=int, y_range=(0, 1)),
+        lambda: iso.Curve("a", y="b", y_range=(0, 1), **dict[str, Any](bounds=int)),
         lambda: iso.Answers(questions={"a": {"colum": "b"}}),
         lambda: iso.Answers(questions={"a": 5}),
         lambda: iso.Answers(questions=[{"yes": ["1"], "bogus": 1}]),
