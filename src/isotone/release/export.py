@@ -503,7 +503,11 @@ def registry_entry(facts: Facts) -> dict[str, Any]:
         "privacy_parameters": {name: float(value) for name, value in numbers.items() if value},
         "privacy_unit_details": "Neighbouring data sets differ in all records of one unit, which are "
         + ("replaced." if guarantee.adjacency.exchanges else "added or removed.")
-        + (f" A unit has at most {facts.contributions} records." if facts.contributions else ""),
+        + (
+            f" A unit has at most {facts.contributions} record{'s' * (facts.contributions != 1)}."
+            if facts.contributions
+            else ""
+        ),
     }
     if facts.unit:
         loss["privacy_unit"] = facts.unit
