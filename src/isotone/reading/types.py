@@ -94,6 +94,7 @@ _CASTS = {
     "nested": "one of its fields as a column of its own",
     "interval": "a number such as EXTRACT(epoch FROM …)",
     "time": "CAST(… AS VARCHAR)",
+    "collation": "CAST(… AS STRING COLLATE UTF8_BINARY)",
     "other": "CAST(… AS VARCHAR)",
     "date": "CAST(… AS DATE)",
     "event": "CAST(… AS INTEGER), or state the words of an event",
@@ -124,6 +125,7 @@ def _family(written: str) -> str:
     """Which cast helps, by the engine's name of a type."""
     lower = written.lower()
     for family, words in {
+        "collation": ("collate",),
         "interval": ("interval", "duration", "period"),
         "nested": ("list", "struct", "map", "[", "array", "union", "row"),
         "binary": ("binary", "blob", "bytea", "bytes"),
@@ -181,8 +183,14 @@ def arrow_kind(dtype: Any) -> Kind | None:
     return next((kind for kind, known in tests.items() if any(is_kind(dtype) for is_kind in known)), None)
 
 
+_BYTES = "UTF8_BINARY"
+"""How Spark compares texts as bytes."""
+
+
 def spark_kind(dtype: Any) -> Kind | None:
-    """The logical type of a column of Spark, None if it is not on the list."""
+    """The logical type of a column of Spark, None if it is not on the list. Texts that a collation compares are not on it."""
+    if getattr(dtype, "collation", _BYTES) not in (None, _BYTES):
+        return None
     name = dtype.typeName()
     kinds: dict[str, Kind] = {
         "boolean": "boolean",

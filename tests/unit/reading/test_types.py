@@ -1,9 +1,11 @@
 """Which cast a refusal of a type names."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from isotone.errors import InputError
-from isotone.reading.types import _family, require_kinds
+from isotone.reading.types import _family, require_kinds, spark_kind
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,16 @@ def test_the_cast_that_helps_follows_from_the_name_of_the_type(written, family):
 def test_a_type_that_is_read_elsewhere_is_told_from_one_that_is_not(kind, written, cast):
     with pytest.raises(InputError, match=f"has the column 'a' of type {written}, .* {cast}"):
         require_kinds({"number": ["a"]}, {"a": (kind, written)}, "The table")
+
+
+@pytest.mark.parametrize("collation", ["UNICODE_CI", "UTF8_LCASE", "de_AI"])
+def test_a_text_of_spark_that_a_collation_compares_is_refused_with_its_cast(collation):
+    """Two names of people, or two groups, could be equal there."""
+
+    def text(collation: str) -> SimpleNamespace:
+        return SimpleNamespace(typeName=lambda: "string", collation=collation)
+
+    assert spark_kind(text("UTF8_BINARY")) == spark_kind(SimpleNamespace(typeName=lambda: "char")) == "text"
+    assert spark_kind(text(collation)) is None
+    with pytest.raises(InputError, match="COLLATE UTF8_BINARY"):
+        require_kinds({"unit": ["u"]}, {"u": (None, f"string collate {collation}")}, "The table")
