@@ -38,8 +38,10 @@ test: $(STAMP)
 # Each worker computes in one thread: more would get into each other's way.
 units mutants test-services: export OMP_NUM_THREADS := 1
 units mutants test-services: export POLARS_MAX_THREADS := 1
-# Every step of a ledger waits for the disk. Where memory serves as one, and has room, tests wait less.
-units: export PYTEST_DEBUG_TEMPROOT := $(shell df -k /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print $$6}')
+# Every step of a ledger waits for the disk, and so does a rehearsal. Where memory serves as one, and has room, tests wait less.
+MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print $$6}')
+units: export PYTEST_DEBUG_TEMPROOT := $(MEMORY)
+units: export TMPDIR := $(or $(MEMORY),$(TMPDIR))
 
 units: $(STAMP)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not services"
