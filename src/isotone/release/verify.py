@@ -71,10 +71,6 @@ class Verdict:
         lines = [str(check) for check in self.checks]
         if not self.holds:
             lines.append("Do not rely on this release: ask its publisher for the original folder.")
-            if {check.name for check in self.checks if not check.holds} <= _COMPUTED:
-                lines.append(
-                    "Or a development version of isotone made it, which computed something else: verify it with that version."
-                )
             return "\n".join(lines)
         open_ends = [_TRUST[check.name] for check in self.checks if not check.checked]
         trust = ", ".join([*open_ends, "whether the data was read by the rules stated"])
@@ -91,9 +87,6 @@ _TRUST = {
     "signature": "who made it",
     "ledger": "whether the ledger was charged",
 }
-
-_COMPUTED = {"error", "report"}
-"""What development versions may compute in another way, although they have the number of one version."""
 
 _FAULTS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
