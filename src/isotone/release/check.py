@@ -42,13 +42,20 @@ SHOWN = 5
 
 
 def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
-    """Rows whose text is none of the public list, with the commonest of them."""
+    """Rows whose text is none of the public list, with the commonest of them, and names of the list that no row has."""
     frame = open_source(source, {"category": [column]})
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
     names = list(dict.fromkeys(name_texts(known)))
     placed = listed(text, "value", names, {"place": range(len(names))})
     odd, shown = commonest(placed.filter(nw.col("place").is_null()).select("value"))
-    return [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
+    lines = [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
+    met = placed.filter(~nw.col("place").is_null()).group_by("place").agg(nw.len().alias("rows"))
+    seen = {int(place) for place in collect(met)["place"]}
+    absent = [repr(name) for place, name in enumerate(names) if place not in seen]
+    if absent:
+        few = ", ".join(absent[:SHOWN]) + (", …" if len(absent) > SHOWN else "")
+        lines.append(f"{column}: no row has {len(absent):,} of the {len(names):,} names in the list: {few}")
+    return lines
 
 
 def numbers(source: Any, column: str, low: float, high: float, *, whole: bool) -> list[str]:

@@ -66,6 +66,7 @@ def test_groups_and_elements_outside_the_list_are_named(told):
     items = pd.DataFrame({"person": [1, 1, 2], "item": ["hyp", "hype", "meds"]})
     long = told(items, COUNTS, 'unit = "person"\nelement = "item"')
     assert "item: 1 rows have an element that is not in the list (ignored): 'hype' (1)" in long
+    assert "item: no row has 1 of the 3 names in the list: 'twice'" in long
     assert "'meds' implies 'hyp': broken by 1 records" in long
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
+from isotone.counts.count_plan import spelling
 from isotone.order import Poset
 from isotone.reading.columns import as_text
 from isotone.reading.operations import any_of
@@ -39,6 +40,7 @@ def check_counts(described: Counts, source: Any) -> list[str]:
         lines = _rows(where, P, rules, groups, stated)
     else:
         lines = _broken(where, P.forget_choices(), rules, groups)
+    lines += [spelling(P)] * bool(spelling(P))
     lines += _conflicts(where, P, rules, groups)
     if answers.element is not None:
         fate = "ignored" if stated is None else "counted in the catch-all"
