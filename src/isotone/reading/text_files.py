@@ -4,7 +4,7 @@ The rule: a record ends where the line ending of the file stands outside quotes;
 stated, and every other one is content. A field that begins with a quote goes on to the closing quote, two quotes are one, and what
 follows the closing quote belongs to the field; a quote that does not close goes on to the end of the file; a quote elsewhere is
 content. Lines without a byte are skipped, fields that are not there are missing, further ones are ignored, and an empty field is
-missing. Bytes that are not of the encoding make their field missing.
+missing, as is one of more than 64 MiB. Bytes that are not of the encoding make their field missing.
 
 :func:`_slow` is this rule as one regular expression. Blocks of bytes in which quotes stand only where a writer puts them are cut by
 :func:`_fast`, which gives the same fields (tests compare the two).
@@ -29,6 +29,8 @@ __all__ = ["Layout", "header_names", "layout_of", "read_fields", "read_lines", "
 
 _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
+_LONGEST_FIELD = 1 << 26
+_LONGEST_BLOCK = 1 << 30  # a view of Arrow finds its text by 31 bits
 _QUOTE = 34
 _INLINE = 12  # bytes of a text that Arrow keeps in its view
 _SHORT = 4
@@ -110,15 +112,21 @@ def records_of(text: bytes, layout: Layout) -> Iterator[list[bytes]]:
 def read_fields(file: str, layout: Layout) -> Iterator[list[Any]]:
     """Batches of the columns of a layout, as Arrow texts that are valid, null where a field is missing."""
     separator, newline = layout.separator.encode(), layout.newline.encode()
-    for block, marks in _records(file, layout, separator, newline):
-        yield _columns(block, marks, separator, newline, layout.places)
+    yield from _batches(file, layout, separator, newline)
 
 
 def read_lines(file: str, encoding: str) -> Iterator[list[Any]]:
     """Batches of the lines of a file, which end with a line feed, as one column of Arrow texts."""
-    layout = Layout((0,), "", "\n", False, encoding)
-    for block, marks in _records(file, layout, b"", b"\n"):
-        yield _columns(block, marks, b"", b"\n", (0,))
+    yield from _batches(file, Layout((0,), "", "\n", False, encoding), b"", b"\n")
+
+
+def _batches(file: str, layout: Layout, separator: bytes, newline: bytes) -> Iterator[list[Any]]:
+    for block, marks in _records(file, layout, separator, newline):
+        if len(block) <= _LONGEST_BLOCK:
+            yield _columns(block, marks, separator, newline, layout.places)
+            continue
+        for row in _slow(block, separator, newline):  # nearly all of it is one record
+            yield _row_columns([row], layout.places)
 
 
 def _decoded(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
@@ -142,21 +150,26 @@ def _records(
     file: str, layout: Layout, separator: bytes, newline: bytes
 ) -> Iterator[tuple[bytes, _Marks | None]]:
     """The file in blocks that end where a record ends, without its header line, and the marks of those where they are known."""
-    rest, size, header = b"", _BLOCK, layout.header
+    parts, held, size, header = list[bytes](), 0, _BLOCK, layout.header
     with Path(file).open("rb") as stream:
         for block in _decoded(stream, layout.encoding, _BLOCK):
-            rest += block
-            if len(rest) < size:
+            parts.append(block)
+            held += len(block)
+            if held < size:
                 continue
-            cut, marks = _last_end(rest, separator, newline)
+            whole = b"".join(parts)
+            cut, marks = _last_end(whole, separator, newline)
+            parts = [whole[cut:]]
+            held = len(parts[0])
             if not cut:
-                size = 2 * len(rest)  # a longer record: look again when there is twice as much
+                size = 2 * held  # a longer record: look again when there is twice as much
                 continue
-            whole, rest, size = rest[:cut], rest[cut:], _BLOCK
+            whole, size = whole[:cut], _BLOCK
             if header:
                 whole, marks, header = _without_header(whole, separator, newline), None, False
             if whole:
                 yield whole, marks
+    rest = b"".join(parts)
     rest = _without_header(rest, separator, newline) if header else rest
     if rest:
         yield rest, None
@@ -274,10 +287,13 @@ def _columns(
     marks = marks or _Marks.of(block, separator, newline)
     fields = None if marks is None else _fast(block, marks, len(newline), places)
     if fields is None:
-        rows = list(_slow(block, separator, newline))
-        return [_texts([row[place] if place < len(row) else b"" for row in rows]) for place in places]
+        return _row_columns(list(_slow(block, separator, newline)), places)
     valid = _is_utf8(block)
     return fields if valid else [_valid(column) for column in fields]
+
+
+def _row_columns(rows: Sequence[Sequence[bytes]], places: Sequence[int]) -> list[Any]:
+    return [_texts([row[place] if place < len(row) else b"" for row in rows]) for place in places]
 
 
 def _is_utf8(block: bytes) -> bool:
@@ -291,11 +307,11 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _texts(fields: list[bytes]) -> Any:
-    """Arrow texts of fields, null where one is empty or not UTF-8."""
+    """Arrow texts of fields, null where one is empty, too long or not UTF-8."""
 
     def text(field: bytes) -> str | None:
         try:
-            return field.decode() or None
+            return field.decode() or None if len(field) <= _LONGEST_FIELD else None
         except UnicodeDecodeError:
             return None
 
@@ -380,7 +396,7 @@ def _views(data: NDArray[np.uint8], begin: Any, length: Any, escapes: Any) -> An
         words[long, 3] = begin[long] + 4
     if escaped.size:
         buffers.append(pa.py_buffer(_unescape(data, words, escaped, begin, length)))
-    null = length == 0
+    null = (length == 0) | (length > _LONGEST_FIELD)
     valid = pa.array(~null).buffers()[1] if null.any() else None
     views = pa.py_buffer(words)
     return pa.Array.from_buffers(pa.string_view(), len(words), [valid, views, *buffers])

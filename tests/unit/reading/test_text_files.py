@@ -71,6 +71,20 @@ def test_blocks_of_any_size_give_the_records_of_the_rule(tmp_path_factory, piece
     assert found == by_rule(text, newline, 3)
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES, max_size=12), st.integers(1, 30), st.integers(1, 40))
+def test_long_fields_are_missing_in_blocks_of_any_size(tmp_path_factory, pieces, longest, block):
+    path = tmp_path_factory.mktemp("csv", numbered=True) / "d.csv"
+    path.write_bytes("".join(pieces).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_files, "_LONGEST_FIELD", longest)
+        patch.setattr(text_files, "_LONGEST_BLOCK", block)
+        parts = text_files.read_fields(str(path), Layout((0, 1, 2), ",", "\n", False, "utf-8"))
+        rows = [list(row) for part in parts for row in zip(*(c.to_pylist() for c in part), strict=True)]
+    kept = by_rule("".join(pieces).encode(), "\n", 3)
+    assert rows == [[None if f is not None and len(f.encode()) > longest else f for f in row] for row in kept]
+
+
 def read(path: Path, names: list[str], **form: Any) -> list[tuple[Any, ...]]:
     found = collect(open_source(DataFile(str(path), **form), {"category": names}))
     return list(zip(*found.values(), strict=True))
