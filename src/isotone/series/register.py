@@ -153,8 +153,11 @@ class Register:
             named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
             engine = self._engine(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)))
             whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
-            frozen = f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{random_key().hex()}') ELSE {_LINE} END AS {_LINE}"
-            engine.write(f"SELECT * REPLACE ({frozen}) FROM ({engine.lines(old)})", new)
+            frozen = [
+                f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{name}') ELSE {column} END AS {column}"
+                for column, name in ((_LINE, random_key().hex()), (_KEY, "00"))  # nor are its records found by their keys
+            ]
+            engine.write(f"SELECT * REPLACE ({', '.join(frozen)}) FROM ({engine.lines(old)})", new)
 
         _quietly(
             written,

@@ -158,6 +158,29 @@ def test_an_erased_unit_stays_counted_under_a_random_name(tmp_path: Path) -> Non
     assert book.close([("a", "first")]).tolist() == [[1, 3]]  # who comes back is a second history
 
 
+def test_the_records_of_an_erased_unit_are_not_found_by_their_keys(tmp_path: Path) -> None:
+    book = Book(tmp_path, Poset.chain(["full", "first"]), contributions=2, record="case")
+    kinds = {"id": pl.String, "case": pl.String, "full": pl.Int64, "first": pl.Int64}
+
+    def table(*rows: tuple[str, str, int, int]) -> pl.DataFrame:
+        return pl.DataFrame(list(rows), schema=kinds, orient="row")
+
+    book.close_wide(table(("a", "file 1", 1, 1), ("a", "file 2", 0, 1), ("b", "file 3", 0, 1)))
+    assert book.last is not None
+    frozen = tmp_path / "frozen.parquet"
+    book.register.erase("a", book.last, frozen)
+    columns = [f"SELECT hex({name}) FROM '{frozen}'" for name in ("isotone_line", "isotone_key")]
+    left = {row[0] for sql in columns for row in duckdb.connect().execute(sql).fetchall()}
+    hashes = {
+        name: hmac.new(b"k" * 32, name.encode(), hashlib.sha256).hexdigest().upper()
+        for name in ("a", "b", "file 1", "file 2", "file 3")
+    }
+    assert {name for name, code in hashes.items() if code in left} == {"b", "file 3"}
+    book.last = frozen
+    assert book.close_wide(table(("b", "file 3", 1, 1))).tolist() == [[2, 3]]  # they keep counting
+    assert book.close_wide(table(("a", "file 1", 1, 1))).tolist() == [[3, 4]]
+
+
 def test_files_memory_and_other_engines_grow_the_same_register(tmp_path: Path) -> None:
     table = pl.DataFrame(
         {"id": [1, 2, 2, None], "full": ["no", "yes", "no", "yes"], "first": ["yes", "no", "no", "yes"]}
