@@ -226,6 +226,23 @@ def test_intervals_of_what_is_new_hold_as_often_as_stated() -> None:
     assert 365 <= held <= 399
 
 
+def test_columns_say_what_the_law_of_the_noise_says(tmp_path: Path) -> None:
+    """Intervals and errors of each row, and those of what is new since a period that is not the one before."""
+    office = Office(tmp_path, series(), epsilon="1/10")
+    rows = table(*[(str(i), "second dose") for i in range(4000)])
+    office.close(rows, "week 1")
+    made = office.close(rows, "week 3")
+    mechanism = office.described.mechanism(Guarantee.pure("1/10"))
+    half, sd = mechanism.half_widths(0.95).reshape(3, 2), mechanism.error().sd.reshape(3, 2)
+    covariance = mechanism.covariance()
+    for row, (t, x) in enumerate([(0, 0), (0, 1), (2, 0), (2, 1)]):
+        value, low, high = (made.columns[name][row] for name in ("value", "low", "high"))
+        assert (value - low, high - value) == (half[t, x], half[t, x])
+        assert made.columns["sd"][row] == pytest.approx(sd[t, x], abs=1e-4)
+        square = covariance[4 + x, 4 + x] + covariance[x, x] - 2 * covariance[4 + x, x] if t else sd[0, x] ** 2
+        assert made.columns["new_sd"][row] == pytest.approx(np.sqrt(square), abs=1e-4)
+
+
 def test_two_series_are_compared_with_independent_noise(tmp_path: Path) -> None:
     found: list[iso.Release] = []
     for name in ("one", "two"):
@@ -263,9 +280,9 @@ def test_a_series_of_the_past_counts_rows_from_their_day_on(tmp_path: Path, budg
     described = series(date="day", periods=("2024-01-07", "2024-01-14", "2024-01-21"))
     data = pl.DataFrame(
         {
-            "id": ["a", "a", "b", "c", "d"],
-            "stage": ["first dose", "second dose", "second dose", "first dose", "first dose"],
-            "day": ["2024-01-03", "2024-01-15T08:00", "2024-01-14", None, "not a day"],
+            "id": ["a", "a", "b", "c", "d", "e", "f"],
+            "stage": ["first dose", "second dose", "second dose", *["first dose"] * 4],
+            "day": ["2024-01-03", "2024-01-15T08:00", "2024-01-14", None, "not a day", "", "1"],
         }
     )
     ledger = iso.Ledger(tmp_path / "a.ledger", **{name: 2 * float(x) for name, x in budget.items()})
@@ -327,6 +344,23 @@ def _entry(name: str) -> Callable[[dict[str, Any], dict[str, list[Any]]], None]:
             plain["description"]["periods"].append("week 4")
         elif name == "noise":
             plain["noise"] = "1" * 64
+        elif name == "no noise":
+            plain["noise"] = None
+        elif name == "floats":
+            columns["value"] = [float(x) for x in columns["value"]]
+        elif name == "law":
+            plain["law"]["rank"] = plain["law"]["rank"] + 1
+        elif name == "contributions":
+            plain["description"]["unit"]["contributions"] = 2
+            plain["description"]["record"] = "case"
+        elif name == "mechanism":
+            plain["mechanism"]["epsilon"] = "1.0"
+        elif name == "neighbours":
+            plain["guarantee"]["neighbours"] = "replace"
+        elif name == "column":
+            columns["more"] = columns["value"]
+        elif name == "order":
+            plain["description"]["order"]["covers"] = []
 
     return change
 
@@ -342,6 +376,7 @@ FORGERIES = [
     "values",
     "value and all that follows",
 ]
+FORGERIES += ["no noise", "floats", "law", "contributions", "mechanism", "neighbours", "column", "order"]
 FORGERIES += ["number", "twice", "past", "missing", "new", "periods", "noise"]
 
 

@@ -119,6 +119,12 @@ def test_the_first_option_and_the_first_group_seen_stay(tmp_path: Path) -> None:
     assert second[0][place["letter"]] == 1
 
 
+def test_groups_that_are_seen_together_are_settled_by_the_public_sequence(tmp_path: Path) -> None:
+    book = Book(tmp_path, Poset.chain(["full", "first"]), REGIONS)
+    rows = [("a", "full", "south"), ("a", "first", "north"), ("b", "first", "south"), ("b", "full", "elsewhere")]
+    assert book.close(rows).tolist() == [[1, 1], [0, 1]]  # a row of no group says nothing
+
+
 def test_a_parted_stage_counts_once_its_option_is_known(tmp_path: Path) -> None:
     book = Book(tmp_path, PARTED)
     assert book.close([("a", "met")]).sum() == 0
@@ -138,6 +144,12 @@ def test_the_first_records_seen_of_a_unit_stay(tmp_path: Path) -> None:
     assert book.close_wide(table(*crowd)).tolist() == [[1, 2]]  # one more place
     assert book.close_wide(table(("a", "1", 1, 1), *crowd)).tolist() == [[2, 2]]
     assert book.close_wide(table(*[("a", str(i), 1, 1) for i in range(50, 90)])).tolist() == [[2, 2]]
+
+
+def test_rows_without_a_record_say_nothing(tmp_path: Path) -> None:
+    book = Book(tmp_path, Poset.chain(["full", "first"]), contributions=2, record="case")
+    rows = {"id": ["a", "a"], "case": [None, "1"], "full": [1, 0], "first": [1, 1]}
+    assert book.close_wide(pl.DataFrame(rows)).tolist() == [[0, 1]]
 
 
 def test_an_erased_unit_stays_counted_under_a_random_name(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.support.kills import Killed, every_kill, moments
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import BusyError, Charge, Ledger, LostError, SealedError
 from isotone.ledger.ledger import AttemptError
+from isotone.ledger.stores import sqlite
 from isotone.privacy.guarantee import Guarantee
 from isotone.series import state
 from isotone.series.state import OpenSeries, open_series
@@ -346,6 +347,64 @@ def test_other_secrets_and_another_opening_are_refused(ledger: Ledger, tmp_path:
     (tmp_path / "s" / "opening.json").write_bytes(state.canonical(said))
     with pytest.raises(LedgerError, match="sealed with"):
         OpenSeries(ledger, tmp_path / "s")
+
+
+def test_noise_of_another_series_meets_no_data_here(ledger: Ledger, tmp_path: Path) -> None:
+    opened(ledger, tmp_path / "s", called="one")
+    other, read = opened(ledger, tmp_path / "t", called="two"), Reader()
+    shutil.copy(tmp_path / "s" / "secret.json", tmp_path / "t" / "secret.json")
+    with pytest.raises(LedgerError, match="belong to another series"):
+        other.close(0, read)
+    assert read.looks == 0
+
+
+def test_a_ledger_that_says_other_values_stops_the_series(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+    secret = json.loads((tmp_path / "s" / "secret.json").read_bytes())
+    secret["periods"][0]["values"] = [[1, 2]]
+    (tmp_path / "s" / "secret.json").write_bytes(state.canonical(secret))
+    with pytest.raises(LedgerError, match="disagree"):
+        series.close(0, read)
+    assert series.shown()[0].tolist() == [[1100, 108]]
+
+
+def test_values_are_durable_before_the_ledger_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut after the row is there must not bring the noise back: first the file, then its folder, then the row."""
+    folder = tmp_path / "s"
+    series, steps = opened(Ledger(tmp_path / "a.ledger", epsilon=3), folder), list[str]()
+    sync, replace, transact = os.fsync, Path.replace, sqlite.SqliteStore.transact
+
+    def synced(descriptor: int) -> None:
+        steps.append(f"sync {Path(os.readlink(f'/proc/self/fd/{descriptor}')).name}")
+        sync(descriptor)
+
+    def replaced(path: Path, target: Path) -> Path:
+        steps.append(f"replace {target.name}")
+        return replace(path, target)
+
+    def transacted(self: sqlite.SqliteStore, work: Any) -> Any:
+        steps.append("transact")
+        return transact(self, work)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    monkeypatch.setattr(sqlite.SqliteStore, "transact", transacted)
+    series.close(0, Reader())
+    last = len(steps) - 1 - steps[::-1].index("replace secret.json")
+    assert steps[last - 1 : last + 3] == ["sync secret.json.new", "replace secret.json", "sync s", "transact"]
+
+
+def test_registers_that_are_no_longer_used_are_overwritten(ledger: Ledger, tmp_path: Path) -> None:
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    series.close(0, read)
+    (first,) = (tmp_path / "s").glob("register-*")
+    os.link(first, tmp_path / "kept")
+    assert set((tmp_path / "kept").read_bytes()) != {0}
+    series.close(1, read)
+    assert set((tmp_path / "kept").read_bytes()) == {0}
 
 
 def test_a_series_is_charged_once(ledger: Ledger, tmp_path: Path) -> None:
