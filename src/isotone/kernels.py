@@ -215,7 +215,7 @@ def kernel(
 def cache_directory(of: Kernel[..., Any]) -> Path | None:
     """Where the compiled code of a kernel is kept, or None if there is no such place."""
     for base in _bases():
-        if os.access(base if base.exists() else base.parent, os.W_OK):
+        if os.access(next(place for place in (base, *base.absolute().parents) if place.exists()), os.W_OK):
             return base / f"isotone-{of.name}-{of.fingerprint}"
     return None
 

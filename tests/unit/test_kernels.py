@@ -81,7 +81,7 @@ def test_options_are_part_of_the_fingerprint() -> None:
 def test_the_directory_of_the_cache_carries_the_fingerprint(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "not yet" / "there"))
     fresh: Kernel[[int], int] = Kernel(caller.function, {})
     directory = cache_directory(fresh)
     assert directory is not None

@@ -155,7 +155,10 @@ class Register:
             whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
             frozen = [
                 f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{name}') ELSE {column} END AS {column}"
-                for column, name in ((_LINE, random_key().hex()), (_KEY, "00"))  # nor are its records found by their keys
+                for column, name in (
+                    (_LINE, random_key().hex()),
+                    (_KEY, "00"),
+                )  # nor are its records found by their keys
             ]
             engine.write(f"SELECT * REPLACE ({', '.join(frozen)}) FROM ({engine.lines(old)})", new)
 

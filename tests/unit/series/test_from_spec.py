@@ -239,7 +239,9 @@ def test_columns_say_what_the_law_of_the_noise_says(tmp_path: Path) -> None:
         value, low, high = (made.columns[name][row] for name in ("value", "low", "high"))
         assert (value - low, high - value) == (half[t, x], half[t, x])
         assert made.columns["sd"][row] == pytest.approx(sd[t, x], abs=1e-4)
-        square = covariance[4 + x, 4 + x] + covariance[x, x] - 2 * covariance[4 + x, x] if t else sd[0, x] ** 2
+        square = (
+            covariance[4 + x, 4 + x] + covariance[x, x] - 2 * covariance[4 + x, x] if t else sd[0, x] ** 2
+        )
         assert made.columns["new_sd"][row] == pytest.approx(np.sqrt(square), abs=1e-4)
 
 

@@ -121,7 +121,12 @@ def test_the_first_option_and_the_first_group_seen_stay(tmp_path: Path) -> None:
 
 def test_groups_that_are_seen_together_are_settled_by_the_public_sequence(tmp_path: Path) -> None:
     book = Book(tmp_path, Poset.chain(["full", "first"]), REGIONS)
-    rows = [("a", "full", "south"), ("a", "first", "north"), ("b", "first", "south"), ("b", "full", "elsewhere")]
+    rows = [
+        ("a", "full", "south"),
+        ("a", "first", "north"),
+        ("b", "first", "south"),
+        ("b", "full", "elsewhere"),
+    ]
     assert book.close(rows).tolist() == [[1, 1], [0, 1]]  # a row of no group says nothing
 
 
