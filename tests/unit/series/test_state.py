@@ -378,7 +378,7 @@ def test_values_are_durable_before_the_ledger_has_them(
     sync, replace, transact = os.fsync, Path.replace, sqlite.SqliteStore.transact
 
     def synced(descriptor: int) -> None:
-        steps.append(f"sync {Path(os.readlink(f'/proc/self/fd/{descriptor}')).name}")
+        steps.append(f"sync {Path(f'/proc/self/fd/{descriptor}').readlink().name}")
         sync(descriptor)
 
     def replaced(path: Path, target: Path) -> Path:
