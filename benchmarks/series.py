@@ -376,14 +376,14 @@ more than that, where errors are simulated; all others are exact, before or with
 _NOTES = """The seconds are those of one process on a machine that may be busy: of the plan with all its candidates, and with errors and
 intervals of the best one, which is what an opening computes; and of the draw of all noise, which is made once for the whole series.
 
-Rivals. *One Laplace strategy over all histories*: any linear strategy whose largest L1 norm over all histories is one, optimised by
-L-BFGS on a smoothed maximum: three rounds, each with 1,500 steps for each of five sharpnesses, from the start that the study before the
-code ran longest. *p-identity over all histories*: the strategies of HDMM, with whole histories as exclusive cells; three starts of 100
-steps, and 1,200 more from the best. Both are local optima, to be compared with those of the study (9.24 and 8.73, 10.8 and 9.43), and only
-where histories can be listed: 4 stages × 52 have 367,289 of them. *Relations in time alone*: the same noise as isotone's, for stages that know nothing of each other. *A counter for each
-stage*: the best b-ary tree with optimal shares of its levels and least squares, under ρ also the ellipse of one stage, each with its
-part of the budget. *Stages times square root of time*: the ellipse of the stages, as strong as it gains, times the square-root factor,
-at its exact sensitivity. *Waves*: a release of isotone for each period, with its part of the budget.
+Rivals. *One Laplace strategy over all histories*: any linear strategy whose largest L1 norm over all histories is one, optimised by L-BFGS
+on a smoothed maximum: three rounds, each with 1,500 steps for each of five sharpnesses, from the start that the study before the code ran
+longest. *p-identity over all histories*: the strategies of HDMM, with whole histories as exclusive cells; three starts of 100 steps, and
+1,200 more from the best. Both are local optima, to be compared with those of the study (9.24 and 8.73, 10.8 and 9.43), and only where
+histories can be listed: 4 stages × 52 have 367,289 of them. *Relations in time alone*: the same noise as isotone's, for stages that know
+nothing of each other. *A counter for each stage*: the best b-ary tree with optimal shares of its levels and least squares, under ρ also the
+ellipse of one stage, each with its part of the budget. *Stages times square root of time*: the ellipse of the stages, as strong as it
+gains, times the square-root factor, at its exact sensitivity. *Waves*: a release of isotone for each period, with its part of the budget.
 
 On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is
 nothing to win. What is new from one period to the next is best known from one draw of the product where there is one; the plan picks
