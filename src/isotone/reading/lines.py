@@ -145,14 +145,14 @@ class CellLine:
             return nearest_mark(value, self.values)
         if self.spacing == "integers":
             return whole_steps(value, low, high, last, 0.5)
-        way, first, end = value, low, high
+        # a database may floor to a whole number, and have none for what lies far below
+        way, first, end = value.clip(low), low, high
         if self.spacing == "log":
             way, first, end = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
         # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits. A product
         # of floats is the same in all engines, a quotient is not
         scale = self.cells / (end - first)
-        inside = last - ((end + self.last_digits / scale - way) * scale).floor()
-        inside = nw.max_horizontal(inside, nw.lit(-1.0)).cast(nw.Int64)
+        inside = (last - ((end + self.last_digits / scale - way) * scale).floor()).cast(nw.Int64)
         above = value >= high if most is None else value <= most
         return nw.when(value < high).then(inside).when(above).then(nw.lit(last))
 

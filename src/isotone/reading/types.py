@@ -127,8 +127,8 @@ def _family(written: str) -> str:
     for family, words in {
         "collation": ("collate",),
         "interval": ("interval", "duration", "period"),
-        "nested": ("list", "struct", "map", "[", "array", "union", "row"),
         "binary": ("binary", "blob", "bytea", "bytes"),
+        "nested": ("list", "struct", "map", "[", "array", "union", "row"),
         "time": ("time",),
     }.items():
         if any(word in lower for word in words):

@@ -7,6 +7,7 @@ import datetime
 import functools
 import importlib.util
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import uuid
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -22,12 +24,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.support.every_kind import COLUMNS, KINDS, hostile_rows
+from tests.support.every_kind import COLUMNS, KINDS, hostile_rows, line
 from tests.support.warehouses import in_postgres, in_sqlite, postgres
 
 from isotone.errors import InputError
 from isotone.reading import warehouses
 from isotone.reading.categories import CategorySource, count_categories
+from isotone.reading.lines import CellLine
 from isotone.reading.sources import collect, open_source
 
 services = pytest.mark.services
@@ -288,6 +291,73 @@ def test_columns_of_every_type_in_postgres_are_those_of_a_frame(unit, column):
                 KINDS[kind](database)
             continue
         assert KINDS[kind](database) == KINDS[kind](memory), kind
+
+
+FAR = [
+    -math.inf,
+    -1.7e308,
+    -1e300,
+    -1e299,
+    -1e20,
+    -5e-324,
+    -0.0,
+    1e-320,
+    1e-305,
+    1e-90,
+    20.0,
+    1e20,
+    1e299,
+    1e300,
+    math.inf,
+    math.nan,
+]
+"""Numbers of which a database could make none: it may floor to a whole number, or fail where a product is out of range."""
+
+
+@services
+@pytest.mark.parametrize("engine", ["sqlite", "postgres", "spark"])
+def test_numbers_far_outside_are_those_of_a_frame(engine, tmp_path):
+    """In columns of numbers and of texts, and on lines so narrow that a part of them is out of range too."""
+    rows = [(str(i), "ja", repr(x), "1", repr(x), repr(x), "c1", "x", "11") for i, x in enumerate(FAR)]
+    numbers = pd.DataFrame({"age": FAR, "dose": 1.0})
+    source: Any = {
+        "sqlite": lambda: in_sqlite(
+            tmp_path, {"age": "REAL", "dose": "REAL"}, [(None if x != x else x, 1.0) for x in FAR]
+        ),
+        "postgres": lambda: in_postgres(
+            dict.fromkeys(numbers, "double precision"), list(numbers.itertuples(index=False))
+        ),
+        "spark": lambda: spark_frame(numbers, tmp_path),
+    }[engine]()
+    for low, high, grid, cells in (
+        (0, 100, "even", None),
+        (0, "1e-90", "even", 4096),
+        ("1e-90", 1, "log", 50),
+        (0, "1e299", "even", 50),
+        (0, 10, "integers", None),
+        (0, 100, (0, 20), None),
+    ):
+        grid = tuple(map(Fraction, grid)) if isinstance(grid, tuple) else grid
+        read = line(CellLine.of(Fraction(low), Fraction(high), grid, cells))
+        assert read(source) == read(numbers), (low, high, grid)
+    assert KINDS["curve, every row"](source) == KINDS["curve, every row"](numbers)
+    database = stored(engine, rows, tmp_path)
+    kinds = (
+        "distribution",
+        "survival",
+        "surface",
+        "curve, contributions",
+        "table of counts",
+        "pairs of counts",
+    )
+    assert [kind for kind in kinds if KINDS[kind](database) != KINDS[kind](frame_of(rows))] == []
+
+
+def spark_frame(frame: pd.DataFrame, folder: Any) -> Any:
+    from tests.support.spark import spark_session
+
+    frame.to_parquet(folder / "numbers.parquet")
+    return spark_session().read.parquet(str(folder / "numbers.parquet"))
 
 
 def test_values_of_every_type_in_one_column_of_sqlite_are_those_of_a_frame(tmp_path):
