@@ -292,13 +292,13 @@ def _three(numbers: Floats) -> str:
 @contextmanager
 def privtree_bins() -> Generator[None]:
     """Bins as PrivTree finds them, with 30 % of the budget from one root, and flat counts."""
-    kept = partition.ROOTS, DistributionMechanism.tree, rounds._HALVING, rounds._MANY
+    kept = partition.ROOTS, DistributionMechanism.tree, rounds._HALVING
     partition.ROOTS, DistributionMechanism.tree = 1, lambda self, bins: None
-    rounds._HALVING, rounds._MANY = {"pure": Fraction(3, 10), "zcdp": Fraction(3, 10)}, 10**9
+    rounds._HALVING = {"pure": Fraction(3, 10), "zcdp": Fraction(3, 10)}
     try:
         yield
     finally:
-        partition.ROOTS, DistributionMechanism.tree, rounds._HALVING, rounds._MANY = kept
+        partition.ROOTS, DistributionMechanism.tree, rounds._HALVING = kept
 
 
 def _banded(cells: Ints, epsilon: float, n: int) -> tuple[bool, float, float]:

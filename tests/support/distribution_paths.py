@@ -32,7 +32,7 @@ def tiny(roots: int = 1, plain: int = 1) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("isotone.distribution.partition.ROOTS", roots)
         patch.setattr("isotone.distribution.mechanism._PLAIN", plain)
-        patch.setattr("isotone.distribution.mechanism._MANY", 40)  # below 80 there are bins of four cells
+        patch.setattr("isotone.distribution.mechanism.LEAST", 20)
         yield
 
 

@@ -18,7 +18,7 @@ from isotone.linear.strategy import DiscreteGaussian, Geometric
 from isotone.noise.simulate import public_stream
 from isotone.order.isotonic import pool_adjacent_violators
 
-__all__ = ["bin_counts", "running_totals", "shares_below"]
+__all__ = ["bin_counts", "posterior_counts", "running_totals", "shares_below"]
 
 MANY = 2_000
 """Of more bins the posterior takes too long: there it is least squares."""
@@ -27,7 +27,7 @@ PRIORS = ((0.06, 0.004, 0.004), (0.06, 0.03, 0.02), (0.2, 0.02, 0.02), (0.2, 0.1
 EMPTY, STAY = 0.3, 0.95
 """How likely the first bin is empty, and how often an empty bin follows on one."""
 PATHS, STEP, STEPS = 200, 0.1, 260
-_LEAST = 1e-9
+_LEAST = 1e-5
 """States are left out that are so much less likely than the likeliest of their bin, given its noisy count."""
 
 
@@ -46,9 +46,10 @@ def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
         risen = [pool_adjacent_violators(np.maximum(row, 0.0), np.ones(bins)) for row in totals]
         return np.diff(np.array(risen), axis=1, prepend=0.0)
     stream = public_stream(f"isotone distribution {line.seed} posterior")
-    widths = np.diff(line.edges).astype(np.float64)
+    widths, inside = np.diff(line.edges).astype(np.float64), bins - mechanism.apart
+    widths[inside:] = widths[:inside].sum()  # beyond the line there is about as much of it again
     rows = np.asarray(line.counts, np.float64)
-    return np.array([_posterior(row, widths, tree, noise, stream) for row in rows])
+    return np.array([posterior_counts(row, widths, tree, noise, stream) for row in rows])
 
 
 def shares_below(edges: Ints, counts: Floats, cells: int) -> Floats:
@@ -169,14 +170,17 @@ class _Chain:
         return np.take_along_axis(self.means, places, axis=1)
 
 
-def _posterior(
+def posterior_counts(
     seen: Floats,
     widths: Floats,
     tree: SumTree | None,
     noise: Geometric | DiscreteGaussian,
     stream: np.random.Generator,
 ) -> Floats:
-    """The mean number of records of each bin, given noisy bins and sums: paths of the chain, moved towards the sums."""
+    """The mean number of records of each bin, given noisy bins and sums: paths of the chain, moved towards the sums.
+
+    Records by ``widths`` are what moves little from bin to bin.
+    """
     bins = widths.size
     means = _Chain.of(seen[:bins], widths, noise).paths(stream)
     gain = means / (means + noise.variance)

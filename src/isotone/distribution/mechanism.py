@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from isotone.array_types import Ints
-from isotone.distribution.partition import Partition
+from isotone.distribution.partition import Partition, roots
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
 from isotone.linear.strategy import DiscreteGaussian, Geometric
@@ -28,8 +28,6 @@ MOST_CELLS = 1_000_000
 """Of all groups and statuses together, since each may become a bin that is published."""
 _NUMBER, _HALVING = Fraction(1, 50), {"pure": Fraction(1, 5), "zcdp": Fraction(1, 10)}
 _THRESHOLD, _LEVELS = 10, 6
-_MANY = 30_000
-"""From so many records times ε on, half of the budget of bins finds them as well, and counts gain more by the other half."""
 _WEAKEST = 1e-6
 _PLAIN, _ALL = 16, 1_500
 """Up to so many cells each is a bin; and up to a 20th of the records times ε, but never more than the second."""
@@ -43,11 +41,18 @@ class LineRule:
     cells: int
     part: Fraction
     """What bins cost that are found by a partition, of the budget without that of the number."""
+    least: float = 0
+    """Of a smaller size the public parts of the line are the bins: there halving would find none."""
+
+    @property
+    def single(self) -> bool:
+        """Whether each cell is a bin."""
+        return self.cells <= max(_PLAIN, min(self.size / 20, _ALL))
 
     @property
     def halves(self) -> bool:
-        """Whether bins are found by a partition. Otherwise each cell is one."""
-        return self.cells > max(_PLAIN, min(self.size / 20, _ALL))
+        """Whether bins are found by a partition. Otherwise they are public."""
+        return not self.single and self.size >= self.least
 
     @property
     def share(self) -> Fraction:
@@ -180,9 +185,13 @@ class DistributionMechanism:
 
     def edges(self, records: Ints, rule: LineRule, draws: Draws) -> Ints:
         """The ends of the bins, counted in cells, given how many records each cell has."""
-        if not rule.halves:
-            return np.arange(self.cells + 1)
-        return self.partition(rule).edges(records, draws, self.apart)
+        if rule.halves:
+            return self.partition(rule).edges(records, draws, self.apart)
+        return self.public_edges(rule)
+
+    def public_edges(self, rule: LineRule) -> Ints:
+        """The ends of the bins where nothing is halved."""
+        return np.arange(self.cells + 1) if rule.single else roots(self.cells, self.apart)
 
     @property
     def strength(self) -> float:
@@ -193,11 +202,9 @@ class DistributionMechanism:
     def rule(self, number: float) -> LineRule:
         """What a number of records decides. It must be public or noisy."""
         size, part = max(0.0, float(number)) * self.strength, _HALVING[self.guarantee.kind]
-        if self.statuses > 1:  # they have twice the noise, and want fewer bins
-            part *= Fraction(5, 8)
-        elif size >= _MANY:
-            part /= 2
-        return LineRule(size, self.cells, part)
+        if self.statuses == 1:
+            return LineRule(size, self.cells, part)
+        return LineRule(size, self.cells, part * Fraction(5, 8), LEAST)  # twice the noise wants fewer bins
 
     def tree(self, bins: int) -> SumTree | None:
         """The sums of neighbouring bins that are measured beside the bins, or None.

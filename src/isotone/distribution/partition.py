@@ -19,7 +19,7 @@ from isotone.privacy.calibration import largest_pure
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
 
-__all__ = ["LOSS", "ROOTS", "SPAN", "Partition"]
+__all__ = ["LOSS", "ROOTS", "SPAN", "Partition", "roots"]
 
 ROOTS = 8
 """So many even parts are there before anything is halved."""
@@ -75,7 +75,7 @@ class Partition:
         the end stand ``apart``, each a root of its own.
         """
         before = np.concatenate([[0], np.cumsum(cells, dtype=np.int64)])
-        edges = [_roots(cells.size, apart)]
+        edges = [roots(cells.size, apart)]
         low, high = edges[0][:-1], edges[0][1:]
         depth = 0
         while low.size:
@@ -97,9 +97,9 @@ class Partition:
 
     def could_give(self, edges: Ints, apart: int = 0) -> bool:
         """Whether halving gives these ends of bins: each bin is a node, and so is what it was halved from."""
-        known, roots = set(edges.tolist()), _roots(int(edges[-1]), apart).tolist()
-        waiting = list(pairwise(roots))
-        result = set(roots)
+        known, given = set(edges.tolist()), roots(int(edges[-1]), apart).tolist()
+        waiting = list(pairwise(given))
+        result = set(given)
         while waiting:
             low, high = waiting.pop()
             middle = (low + high) // 2
@@ -109,7 +109,7 @@ class Partition:
         return known == result
 
 
-def _roots(cells: int, apart: int) -> Ints:
+def roots(cells: int, apart: int) -> Ints:
     """The ends of the public parts: even ones, and after them each cell that stands apart."""
     halved = cells - apart
-    return np.concatenate([np.arange(ROOTS + 1) * halved // ROOTS, np.arange(halved + 1, cells + 1)])
+    return np.unique(np.concatenate([np.arange(ROOTS + 1) * halved // ROOTS, np.arange(halved, cells + 1)]))

@@ -12,9 +12,10 @@ import numpy as np
 
 from isotone.array_types import Floats, Ints
 from isotone.distribution.band import ShareBand, TotalsLaw, checked, risen_bounds
-from isotone.distribution.estimate import bin_counts
+from isotone.distribution.estimate import bin_counts, posterior_counts
 from isotone.distribution.figures import Interval, LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
+from isotone.noise.simulate import public_stream
 
 __all__ = [
     "SurvivalBand",
@@ -25,8 +26,8 @@ __all__ = [
     "survival_counts",
 ]
 
-_FEWEST = 0.3
-"""Where less than so many records are estimated to be at risk, this many are."""
+_FEWEST, _HALF = 0.3, 0.5
+"""Where less than so many records are estimated to be at risk, this many are; the second where hazards are estimated."""
 
 
 def kaplan_meier(
@@ -42,9 +43,20 @@ def kaplan_meier(
 
 
 def survival_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
-    """How many records each bin is estimated to have by status. Beyond the line there are no events."""
+    """How many records each bin is estimated to have by status. Beyond the line there are no events.
+
+    Of few bins those with events are estimated once more, by how long records were at risk there: where noise is large, hazards
+    that move little from bin to bin tell more than densities.
+    """
     counts = bin_counts(mechanism, line)
     counts[0, -1] = 0.0
+    if mechanism.tree(line.bins) is None:
+        left = np.append(counts.sum(axis=0)[::-1].cumsum()[::-1], 0.0)
+        lived = np.diff(line.edges) * np.maximum((left[1:] + left[:-1]) / 2, max(_HALF, left[0] / 100))
+        noise = mechanism.counts_noise(mechanism.rule(line.number), line.bins)
+        stream = public_stream(f"isotone distribution {line.seed} hazards")
+        seen = np.asarray(line.counts[0, :-1], np.float64)
+        counts[0, :-1] = posterior_counts(seen, lived[:-1], None, noise, stream)
     return counts
 
 

@@ -20,6 +20,7 @@ import isotone as iso
 from isotone.cli import main
 from isotone.errors import InputError
 from isotone.release import load_release, load_spec, verify
+from isotone.release.kinds.distribution.description import lines_of
 from isotone.release.report import report_html
 
 RNG = np.random.default_rng(4)
@@ -262,6 +263,27 @@ def test_forged_numbers_are_found_out(shelf, tmp_path, name) -> None:
         folder = Path(shutil.copytree(shelf[name], tmp_path / f"forged{place}"))
         forged(folder, forge)
         assert not verify(folder).holds, place
+
+
+def test_bins_of_so_few_records_are_the_public_ones(ledger, tmp_path) -> None:
+    """With 20 records at ε = 1 nothing is halved. Bins that halving could give, with all that follows from them, are found out."""
+    described = iso.Survival("months", event="died", horizon=48, unit="patient", public_n=20)
+    release: Any = described.release(DATA[:20], ledger=ledger, epsilon=1, folder=tmp_path / "few")
+    assert verify(tmp_path / "few").holds
+    (line,) = release.manifest["lines"]
+    assert len(line["edges"]) == 10
+    assert line["edges"][-1] == line["edges"][-2] + 1
+
+    def halve(manifest: Any, columns: Any) -> None:
+        (entry,) = manifest["lines"]
+        edges = entry["edges"]
+        entry["edges"] = [edges[0], (edges[0] + edges[1]) // 2, *edges[1:]]
+        for row in entry["counts"]:
+            row.insert(0, 1)
+        columns.update(described.columns(described.mechanism(release.guarantee), lines_of([entry])))
+
+    forged(tmp_path / "few", halve)
+    assert "the bins or the counts are not those of the mechanism" in str(verify(tmp_path / "few"))
 
 
 def test_an_attack_finds_no_more_than_was_claimed() -> None:

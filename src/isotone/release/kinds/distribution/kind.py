@@ -274,7 +274,9 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
         spread = math.sqrt(noises[0].variance + mechanism.statuses * line.bins * noises[1].variance)
         if abs(line.number - int(line.counts[:, : line.bins].sum())) > _APART * (1 + spread):
             return False
-    return mechanism.partition(rule).could_give(edges, mechanism.apart) if rule.halves else line.bins == cells
+    if rule.halves:
+        return mechanism.partition(rule).could_give(edges, mechanism.apart)
+    return np.array_equal(edges, mechanism.public_edges(rule))
 
 
 KIND = DistributionKind()
