@@ -16,11 +16,14 @@ import shutil
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
+
+import numpy as np
 
 from isotone.errors import IsotoneError
 from isotone.mechanism import Progress, no_progress
@@ -33,6 +36,7 @@ __all__ = [
     "scratch",
     "silent",
     "taken",
+    "unheard",
 ]
 
 
@@ -218,6 +222,14 @@ def silent(progress: Progress) -> Generator[Progress]:
         yield progress if progress is no_progress else heard
     finally:
         _leave()
+
+
+@contextmanager
+def unheard(progress: Progress = no_progress) -> Generator[Progress]:
+    """What private data is read in: streams are closed, and nothing is warned of or raised over a float that is too large."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"), silent(progress) as tell:
+        warnings.simplefilter("ignore")
+        yield tell
 
 
 def _enter() -> None:

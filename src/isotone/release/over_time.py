@@ -20,7 +20,7 @@ from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import no_progress
 from isotone.privacy.checks import plain_text, truth
 from isotone.privacy.guarantee import Guarantee
-from isotone.process import silent
+from isotone.process import unheard
 from isotone.reading.sources import Frame
 from isotone.release.kinds.kind import Stamp
 from isotone.release.kinds.series.description import Series, SeriesManifest, Shown, release_of
@@ -144,8 +144,7 @@ def closed(
         source.rehearse(frames[0])
 
     def read(key: bytes, old: Path | None, new: Path) -> Any:
-        with warnings.catch_warnings(), silent(no_progress):  # what libraries say may be about contents
-            warnings.simplefilter("ignore")
+        with unheard():  # what libraries say may be about contents
             return described.register(key).grown(source.records, frames[0], old, new)
 
     with committed():

@@ -11,7 +11,6 @@ import glob
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from isotone.ledger.ledger import require_ledger
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.checks import plain_text, shown, truth
 from isotone.privacy.guarantee import Guarantee
-from isotone.process import alone_in, orphans, own_folder, scratch, silent
+from isotone.process import alone_in, orphans, own_folder, scratch, unheard
 from isotone.reading.engine import watching
 from isotone.reading.sources import Frame, blank
 from isotone.release.description import Description
@@ -226,8 +225,7 @@ def _drawn(
         mechanism=job.mechanism_name,
         again=again,
     ) as attempt:
-        with committed(), warnings.catch_warnings(), silent(progress) as tell:
-            warnings.simplefilter("ignore")  # the rehearsal has told what is public
+        with committed(), unheard(progress) as tell:  # the rehearsal has told what is public
             with watching(tell, 0.2, 0.8, "reading where the data is"):
                 statistic = job.read(frame)
             tell(0.8, "adding noise")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -428,3 +429,24 @@ def test_a_map_is_the_largest_loss_of_a_group_of_units(contributions, neighbours
     )
     assert loss <= made.map(d) + 1e-9
     assert loss == pytest.approx(made.map(d))
+
+
+def test_what_libraries_say_about_a_value_is_not_heard_from_a_measurement():
+    """A float longer than 64 bits is too large for one: numpy warns of it, or raises where a caller wants it so."""
+    x = np.array([1, 2, 3], np.longdouble)
+    x[0] = np.longdouble("1e400")
+    rows = pd.DataFrame({"a": x, "b": 0, "c": 1})
+    metric, domain = dp.symmetric_distance(), bridge.table_domain()
+    curve = PrivateIsotonicRegression(epsilon=1, bounds=(0, 9), y_range=(0, 1))
+    table = tables.TwoStageMechanism(upper=9, epsilon=1)
+    measurements = [
+        bridge.make_counts(domain, metric, counts.PosetMechanism(CHAIN, 1)),
+        bridge.make_table(domain, metric, table, category="a", categories=["1", "2"]),
+        bridge.make_distribution(domain, metric, 1, category="a", categories=["1"], upper=9),
+        bridge.make_curve(domain, metric, curve, x="a", y="b"),
+        bridge.make_column(domain, metric, "a"),
+    ]
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for measurement in measurements:
+            measurement(rows)

@@ -7,7 +7,6 @@ score, and no other row's score depends on it.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,8 @@ import numpy as np
 from isotone.array_types import Floats
 from isotone.curves.problem import columns_of, numbers_of, only_column, shape_of
 from isotone.errors import InputError
-from isotone.mechanism import no_progress
 from isotone.privacy.checks import shown
-from isotone.process import silent
+from isotone.process import unheard
 from isotone.reading.values import real_of, text_of, texts, values_of
 
 __all__ = ["Deferred", "FrozenScores", "outcomes", "two_classes"]
@@ -90,8 +88,7 @@ class FrozenScores:
         if self.estimator is None:
             return numbers_of(only_column(X, "X"))
         rows = _Rows.of(self.estimator, X)
-        with warnings.catch_warnings(), np.errstate(all="ignore"), silent(no_progress):
-            warnings.simplefilter("ignore")
+        with unheard():
             return np.array([self._alone(rows, row) for row in rows.values(X)], dtype=np.float64)
 
     def _alone(self, rows: _Rows, row: Sequence[Any]) -> float:
@@ -105,8 +102,7 @@ class FrozenScores:
 
     def _require_single(self, rows: _Rows) -> None:
         """Refuse a classifier that gives no made-up row the same number before and after another row."""
-        with warnings.catch_warnings(), np.errstate(all="ignore"), silent(no_progress):
-            warnings.simplefilter("ignore")
+        with unheard():
             for made_up in ([0.0, 1.0, 0.0], ["a", "b", "a"]):
                 first, _, again = (self._alone(rows, [value] * (rows.width or 1)) for value in made_up)
                 if first == again:

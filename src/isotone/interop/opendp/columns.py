@@ -16,6 +16,7 @@ from opendp.transformations import make_user_transformation
 
 from isotone.errors import InputError
 from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.process import unheard
 from isotone.reading.columns import ColumnRule, as_real, as_text, read_columns
 from isotone.reading.contributions import UnitRows
 from isotone.reading.sources import collect, open_source
@@ -25,6 +26,7 @@ __all__ = [
     "bounded_rows",
     "make_column",
     "measure_and_map",
+    "quiet",
     "require_rows",
     "round_up",
     "table_domain",
@@ -160,9 +162,19 @@ def make_column(input_domain: Any, input_metric: Any, column: str) -> Any:
         input_metric,
         vector_domain(atom_domain(T=float, nan=True)),
         input_metric,
-        lambda data: [row[0] for row in _read_rows(data, numbers=[column])],
+        quiet(lambda data: [row[0] for row in _read_rows(data, numbers=[column])]),
         lambda distance: distance,
     )
+
+
+def quiet(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same function of private data, without a word of what libraries say about it."""
+
+    def quietly(data: Any) -> Any:
+        with unheard():
+            return read(data)
+
+    return quietly
 
 
 def _read_rows(data: Any, *, numbers: Sequence[str]) -> list[tuple[float, ...]]:

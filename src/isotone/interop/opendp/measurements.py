@@ -17,7 +17,7 @@ from isotone.curves.cuts import fit_counted, point_source
 from isotone.curves.problem import fit_guarantee
 from isotone.curves.surface import FeatureOrder
 from isotone.errors import InputError
-from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_and_map, require_rows
+from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_and_map, quiet, require_rows
 from isotone.mechanism import HasTotal
 from isotone.order import Poset
 from isotone.privacy.checks import Number, exact, frozen, plain_text, positive, require_list, whole_number
@@ -120,7 +120,7 @@ def counts_measurement(
         return release(counts[0], int(records[0]))
 
     measure_of_loss, privacy_map = measure_and_map(guarantee)
-    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, quiet(measure), privacy_map)
 
 
 # Monotone curves as OpenDP measurements. They take rows and return a fitted estimator.
@@ -187,7 +187,7 @@ def curve_measurement(
         return _fit_order(copy, data, x, y, adjacency.unit)
 
     measure_of_loss, privacy_map = measure_and_map(guarantee)
-    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, quiet(measure), privacy_map)
 
 
 def _check_columns(estimator: Estimator, x: str | Sequence[str]) -> None:
@@ -341,4 +341,4 @@ def table_measurement(
         return release(count_categories(here, here.open()))
 
     measure_of_loss, privacy_map = measure_and_map(guarantee)
-    return make_user_measurement(input_domain, input_metric, measure_of_loss, measure, privacy_map)
+    return make_user_measurement(input_domain, input_metric, measure_of_loss, quiet(measure), privacy_map)
