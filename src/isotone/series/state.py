@@ -387,7 +387,8 @@ def _require_room(folder: Path) -> None:
         _write(folder / "room", b"0" * _ROOM)
         (folder / "room").unlink()
     except (OSError, LedgerError) as error:
-        raise InputError(f"The folder {folder} cannot be written: {error}. Nothing was charged.") from None
+        reason = getattr(error.__cause__ or error, "strerror", None)
+        raise InputError(f"The folder {folder} cannot be written ({reason}). Nothing was charged.") from None
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -402,7 +403,9 @@ def _write(path: Path, content: bytes) -> None:
         unborn.replace(path)
         sync(path.parent)
     except OSError as error:
-        raise LedgerError(f"{path} cannot be written ({error.strerror}). Nothing was shown.") from None
+        with suppress(OSError):
+            _remove(unborn)  # a part of it holds noise, too
+        raise LedgerError(f"{path} cannot be written ({error.strerror}). Nothing was shown.") from error
 
 
 def _remove(path: Path) -> None:

@@ -25,7 +25,8 @@ from isotone.cli import app
 from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
 from isotone.ledger import extract_charge
 from isotone.privacy.guarantee import Guarantee
-from isotone.release.kinds.series.description import SeriesManifest
+from isotone.release.kinds.series.description import SeriesManifest, Shown, chain_of, opening_of
+from isotone.release.kinds.series.reader import values_of
 from isotone.release.kinds.series.report import LATE
 from isotone.release.manifest import Manifest
 from isotone.release.over_time import closed
@@ -211,8 +212,6 @@ def test_readers_ask_about_any_two_periods(tmp_path: Path) -> None:
 
 def test_intervals_of_what_is_new_hold_as_often_as_stated() -> None:
     """Binomial at 95 % with 400 series: below 365 with a probability of 1e-3; two counts as if independent are far wider."""
-    from isotone.release.kinds.series.description import Shown
-
     described = series()
     mechanism = described.mechanism(Guarantee.pure(1))
     known = described.known(mechanism)
@@ -298,15 +297,24 @@ def test_a_series_of_the_past_counts_rows_from_their_day_on(tmp_path: Path, budg
         series().release(data, ledger=ledger, **budget)
 
 
-def forged(folder: Path, change: Callable[[dict[str, Any], dict[str, list[Any]]], None]) -> bool:
-    """Whether a folder that was changed, and sealed again by the forger, still verifies."""
+def forged(
+    folder: Path,
+    change: Callable[[dict[str, Any], dict[str, list[Any]]], None],
+    *,
+    chained: bool = False,
+) -> bool:
+    """Whether a folder that was changed, and sealed again by the forger, with a chain of its own if asked for, still verifies."""
     made = iso.load_release(folder)
     plain = json.loads(made.manifest.text())
     columns = {name: list(column) for name, column in made.columns.items()}
     change(plain, columns)
     plain = {key: value for key, value in plain.items() if key not in ("content_hash", "files")}
-    again = seal({k: tuple(v) for k, v in columns.items()}, Manifest.from_plain(plain))
-    again.save(folder)
+    manifest = Manifest.from_plain(plain)
+    if chained:
+        assert isinstance(manifest, SeriesManifest)
+        opening = opening_of(manifest).manifest.content_hash or ""
+        manifest = replace(manifest, chain=chain_of(opening, Shown(tuple(manifest.shown), values_of(made))))
+    seal({k: tuple(v) for k, v in columns.items()}, manifest).save(folder)
     return iso.verify(folder).holds
 
 
@@ -378,7 +386,19 @@ FORGERIES = [
     "values",
     "value and all that follows",
 ]
-FORGERIES += ["no noise", "floats", "law", "contributions", "mechanism", "neighbours", "column", "order"]
+FORGERIES += ["column"]
+MECHANISM = [
+    "sd",
+    "half_width",
+    "new_sd",
+    "epsilon",
+    "law",
+    "contributions",
+    "mechanism",
+    "neighbours",
+    "order",
+]
+MECHANISM += ["no noise", "floats"]
 FORGERIES += ["number", "twice", "past", "missing", "new", "periods", "noise"]
 
 
@@ -391,6 +411,18 @@ def test_what_was_changed_is_found(tmp_path: Path, entry: str) -> None:
     assert "Of periods that were passed over nothing is known" in (office.out / "report.html").read_text()
     assert forged(office.out, lambda plain, columns: None)
     assert not forged(office.out, _entry(entry))
+
+
+@pytest.mark.parametrize("entry", MECHANISM)
+def test_what_the_mechanism_does_not_say_is_found_in_a_chain_that_was_made_anew(
+    tmp_path: Path, entry: str
+) -> None:
+    """Without the ledger, too: these entries are those of the mechanism, whatever the hashes say."""
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    office.close(table(("b", "first dose")), "week 3")
+    assert forged(office.out, lambda plain, columns: None, chained=True)
+    assert not forged(office.out, _entry(entry), chained=True)
 
 
 def test_a_chain_that_a_forger_makes_anew_is_not_that_of_the_ledger(tmp_path: Path) -> None:

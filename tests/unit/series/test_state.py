@@ -495,6 +495,25 @@ def test_a_full_disk_shows_nothing(ledger: Ledger, tmp_path: Path, monkeypatch: 
     assert series.close(0, read).values.tolist() == [[1100, 108]]  # without room there was no look
 
 
+def test_a_disk_that_fills_leaves_nothing_behind_and_can_be_tried_again(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match=r"\(No space left on device\)\. Nothing was charged\.$"):
+            opened(ledger, tmp_path / "s")
+    series, read = opened(ledger, tmp_path / "s"), Reader()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(LedgerError, match="Nothing was shown"):
+            series.close(0, read)
+    assert not (tmp_path / "s" / "secret.json.new").exists()
+    assert series.close(0, read).values.tolist() == [[1100, 108]]
+
+
 def test_periods_that_were_not_planned_are_refused(ledger: Ledger, tmp_path: Path) -> None:
     series = opened(ledger, tmp_path / "s")
     for period in (-1, T, 99):
