@@ -15,7 +15,7 @@ import pytest
 from isotone.errors import InputError
 from isotone.reading.contributions import Groups
 from isotone.reading.lines import CellLine, LineSource, count_line
-from isotone.reading.questions import Answers
+from isotone.reading.questions import Codes
 
 SALT = b"0123456789abcdef"
 
@@ -208,7 +208,7 @@ def test_engines_agree_and_groups_share_the_rows_of_a_unit(tmp_path) -> None:
         np.testing.assert_array_equal(sum(alone), of_units)  # one unit changes nothing for others
 
 
-def ended(rows: Any, words: Answers | None = None, **more: Any) -> np.ndarray:
+def ended(rows: Any, words: Codes | None = None, **more: Any) -> np.ndarray:
     """Records by status and cell: 10 cells up to 5, and one beyond."""
     line = CellLine.of(Fraction(0), Fraction(5), "even", 10)
     source = LineSource(rows, "x", line, event="e", words=words, **more)
@@ -243,7 +243,7 @@ def test_a_time_has_a_status_and_beyond_the_line_it_is_censored(kind, tmp_path) 
         frame.with_columns(pl.col("e").cast(pl.String).fill_null("maybe")).write_csv(rows)
     elif kind == "words":
         said = pl.col("e").replace_strict({True: "Dead ", False: "alive"}, default="lost")
-        rows, words = frame.with_columns(said), Answers(("dead",), ("alive",))
+        rows, words = frame.with_columns(said), Codes.listed(["dead"], ["alive"])
     counts = ended(rows, words)
     assert counts.shape == (1, 2, 11)
     assert {
@@ -267,4 +267,4 @@ def test_an_event_in_text_needs_words_where_formats_have_types(tmp_path) -> None
     pl.DataFrame({"x": [1.0], "e": ["1"]}).write_parquet(rows)
     with pytest.raises(InputError, match="event"):
         ended(rows)
-    assert ended(rows, Answers(("1",), ("0",))).sum() == 1
+    assert ended(rows, Codes.listed(["1"], ["0"])).sum() == 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
+from isotone.counts.breakdown import OTHER
 from isotone.counts.count_plan import spelling
 from isotone.order import Poset
 from isotone.reading.columns import as_text
@@ -49,9 +50,11 @@ def check_counts(described: Counts, source: Any) -> list[str]:
         odd = [line for x in P.elements for line in _odd_answers(where, x, answers.words)]
         lines += [*odd, _CODES] if odd else []
     if described.is_breakdown:
-        fate = "counted as other" if described.unlisted == "other" else "left out of all margins"
+        other = described.unlisted == "other"
+        fate = f"counted as {OTHER}" if other else "left out of all margins"
         for attribute in described.breakdown.attributes:
-            lines += unlisted(source, attribute.column, attribute.finest, "a value", fate)
+            names = [name for name in attribute.finest if not (other and name == OTHER)]
+            lines += unlisted(source, attribute.column, names, "a value", fate)
         return lines
     for column, values in groups.lists if groups else ():
         lines += unlisted(source, column, values, "a group")
