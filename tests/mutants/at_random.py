@@ -203,26 +203,32 @@ class Kept:
 
 
 def verdict(trial: Trial) -> str:
-    """``caught``, ``survives``, or ``broken`` if the module cannot even be loaded, which tells nothing."""
+    """``caught`` by a test that failed, ``survives``, or what tells nothing: ``endless``, ``lost``, or ``broken`` if the module cannot be loaded.
+
+    Who runs out of time, or whose process was killed, was noticed by no test: a person says what it is, as for a survivor.
+    """
     if trial.outcome == "passed":
         return "survives"
-    if trial.outcome == "failed" or "broken code" in trial.why or "did not end" in trial.why:
+    if trial.outcome == "failed" or "broken code" in trial.why:
         return "caught"
-    return "broken" if "exit code 2" in trial.why or "exit code 4" in trial.why else "caught"
+    if "time of the processor" in trial.why:
+        return "endless"
+    return "broken" if "exit code 2" in trial.why or "exit code 4" in trial.why else "lost"
 
 
 def write_survivors(drawn: list[Drawn], trials: list[Trial], seed: str) -> Path:
-    """The survivors in a file, each with a place for what they are. What was said of the same change before is kept."""
+    """Survivors, and what ended without a test that failed, in a file, each with a place for what they are."""
     path = ROOT / "tests" / "mutants" / "random" / f"{seed[:12]}.toml"
     verdicts = [verdict(trial) for trial in trials]
     told, caught = len(verdicts) - verdicts.count("broken"), verdicts.count("caught")
+    others = ", ".join(f"{verdicts.count(word)} {word}" for word in ("survives", "endless", "lost"))
     rows = [
         f"# {len(drawn)} faults drawn on {time.strftime('%Y-%m-%d')} with the seed {seed}: "
-        f"{verdicts.count('broken')} cannot be loaded, {caught} of {told} others caught.",
-        "# said: 'equivalent', 'missing test' or 'test added', with a reason.",
+        f"{verdicts.count('broken')} cannot be loaded, {caught} of {told} others caught ({others}).",
+        "# said: 'equivalent', 'missing test', 'test added' or 'caught', with a reason.",
     ]
     for one, word in zip(drawn, verdicts, strict=True):
-        if word == "survives":
+        if word not in ("caught", "broken"):
             texts = [json.dumps(text, ensure_ascii=False) for text in (one.before, one.after)]
             rows += [
                 "\n[[survivor]]",
@@ -231,6 +237,7 @@ def write_survivors(drawn: list[Drawn], trials: list[Trial], seed: str) -> Path:
                 f"before = {texts[0]}",
                 f"after = {texts[1]}",
                 f'operator = "{one.operator}"',
+                *([] if word == "survives" else [f'ended = "{word}"']),
                 'said = ""',
             ]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -1,9 +1,14 @@
 """What counts as a caught fault: a test that fails, and not one that cannot run."""
 
+import os
+import signal
+
 import pytest
 
+from tests.mutants.at_random import verdict
 from tests.mutants.faults import Fault
-from tests.mutants.trial import plant, run_tests
+from tests.mutants.trial import Trial, plant, run_tests
+from tests.mutants.warm import Warm
 
 TESTS = {
     "passes": ("def test_it(): pass", "passed", ""),
@@ -39,3 +44,40 @@ def test_a_fault_is_in_the_copy_while_its_tests_run_and_not_after(tmp_path):
     with plant(fault, tmp_path):
         assert run_tests(tmp_path, fault.tests, 60).outcome == "failed"
     assert run_tests(tmp_path, fault.tests, 60).outcome == "passed"
+
+
+VERDICTS = [
+    (Trial("passed", "", 1.0), "survives"),
+    (Trial("failed", "test_it.py::test_it (AssertionError)", 1.0), "caught"),
+    (Trial("error", "broken code: test_it.py::test_it (NameError)", 1.0), "caught"),
+    (Trial("error", "test_it.py::test_it did not end within its time of the processor", 9.0), "endless"),
+    (Trial("error", "the tests did not end within their time of the processor", 9.0), "endless"),
+    (Trial("error", "the tests did not end within 900 s", 9.0), "lost"),
+    (Trial("error", "test_it.py::test_it ended the process with -9", 1.0), "lost"),
+    (Trial("error", "the fork failed: MemoryError", 1.0), "lost"),
+    (Trial("error", "exit code 2\nSyntaxError", 1.0), "broken"),
+    (Trial("error", "exit code 5\nno tests ran", 1.0), "lost"),
+]
+
+
+@pytest.mark.parametrize(("trial", "word"), VERDICTS)
+def test_only_a_test_that_failed_catches_a_fault_that_was_drawn(trial, word):
+    assert verdict(trial) == word
+
+
+def test_a_fork_that_is_killed_catches_nothing(tmp_path):
+    class Item:
+        nodeid = "test_it.py::test_it"
+
+        class config:  # noqa: N801 - as pytest calls it
+            class pluginmanager:  # noqa: N801
+                register = staticmethod(lambda plugin: None)
+
+            class hook:  # noqa: N801
+                @staticmethod
+                def pytest_runtest_protocol(item, nextitem):
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    trial = Warm(tmp_path, []).run([Item()], None, 60, {})
+    assert trial is not None
+    assert (trial.outcome, verdict(trial)) == ("error", "lost")

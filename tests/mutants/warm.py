@@ -49,6 +49,9 @@ LAZY = (
 )
 """Libraries that the package loads when it needs them."""
 
+_FORK = "a fork"
+"""In place of the name of a test, where the fork itself failed."""
+
 STUCK = 120
 """Seconds by the clock in which a fork does not compute, until it is taken for stuck."""
 
@@ -170,8 +173,10 @@ class Warm:
         if not told and code == -signal.SIGXCPU:
             return Trial("error", f"{test} did not end within its time of the processor", cpu, test)
         if not told:
-            return Trial("failed", f"{test} ended the process with {code}", cpu, test)
+            return Trial("error", f"{test} ended the process with {code}", cpu, test)
         test, exception = json.loads(told)
+        if test == _FORK:
+            return Trial("error", f"the fork failed: {exception}", cpu)
         return verdict_of(test, exception, cpu) if test else Trial("passed", "", cpu)
 
     def _in_fork(
@@ -207,7 +212,7 @@ class Warm:
                     break
             answer = told[0] if told else answer
         except BaseException:
-            answer = ["a fork", traceback.format_exc()[-300:]]
+            answer = [_FORK, traceback.format_exc()[-300:]]
         finally:
             if os.getpid() == fork:  # and not one that a test has forked
                 os.write(pipe, json.dumps(answer).encode())
