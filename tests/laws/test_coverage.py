@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from isotone.counts import DiscreteLaplaceMechanism, PosetMechanism
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.margins import MarginsMechanism
 from isotone.errors import InputError
-from isotone.inference import Measured
-from isotone.linear.mechanism import Law
+from isotone.inference import Measured, summed
+from isotone.linear.mechanism import Law, gaussian_reach
+from isotone.linear.strategy import Noise
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 from isotone.release.result import Release
@@ -29,53 +30,104 @@ from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMec
 from isotone.series.two_scale import over_time
 from tests.laws.test_counts import MECHANISMS, MORE
 from tests.support.chisquare import FALSE_ALARM
-from tests.support.mechanisms import functions
+from tests.support.mechanisms import concrete_classes, functions
 
 ROOT = Path(__file__).parents[2]
+NOISES = [kind for kind in concrete_classes("isotone.linear") if issubclass(kind, Noise)]
 HERE = "tests/laws/test_coverage.py"
-TESTED: dict[str, str] = {
-    "half_widths": f"{HERE}::test_each_count_is_inside_as_often_as_stated",
-    "unrounded_half_widths": f"{HERE}::test_each_count_is_inside_as_often_as_stated",
-    "simultaneous_half_width": f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated",
-    "unrounded_simultaneous_half_width": f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated",
-    "common_half_width": f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated",
-    "alone": f"{HERE}::test_each_count_is_inside_as_often_as_stated",
-    "together": f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated",
-    "contrast": f"{HERE}::test_contrasts_shares_and_regions_hold_as_often_as_stated",
-    "share": f"{HERE}::test_contrasts_shares_and_regions_hold_as_often_as_stated",
-    "region": f"{HERE}::test_contrasts_shares_and_regions_hold_as_often_as_stated",
-    "rank": f"{HERE}::test_ranks_hold_as_often_as_stated",
-    "shares": "tests/unit/release/test_derived_laws.py",
-    "changes": "tests/unit/release/test_derived_laws.py",
-    "population_proportion": "tests/unit/inference/test_population.py",
-    "population_share": "tests/unit/inference/test_population.py",
-    "population_band": "tests/unit/curves/test_bands.py::test_bands_cover_and_a_fifth_of_the_width_does_not",
-    "records_band": "tests/unit/curves/test_bands.py::test_bands_cover_and_a_fifth_of_the_width_does_not",
-    "credible_band": "tests/unit/curves/test_bands.py::test_a_credible_band_leaves_out_half_of_what_is_left_on_either_side",
-    "log_threshold": "tests/unit/curves/test_bands.py::test_the_threshold_shares_what_may_go_wrong",
-    "band": "tests/unit/curves/test_bands.py::test_the_estimator_gives_three_bands_of_its_own_sums",
-    "reliability": "tests/unit/curves/test_calibration.py",
-    "calibration_error": "tests/unit/curves/test_calibration.py",
-    "intervals": "tests/unit/tables/test_published_table.py",
-    "interval": "tests/unit/tables/test_published_table.py",
-    "shortest": "tests/unit/tables/test_published_table.py",
-    "from_noise": "tests/unit/tables/test_sum_reach.py",
-    "reach": "tests/unit/tables/test_sum_reach.py",
-    "half_width": "tests/unit/counts/test_law.py",
-    "upper": "tests/unit/counts/test_law.py::test_the_rank_is_the_least_that_is_false_once_in_a_million",
-    "upper_draw": "tests/unit/counts/test_law.py::test_the_rank_is_the_least_that_is_false_once_in_a_million",
-    "require_known": "tests/unit/counts/test_law.py::test_a_confidence_that_no_draw_can_show_is_refused",
-    "band_for_records": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_records_holds_as_often_as_stated",
-    "band_for_population": "tests/unit/distribution/test_line_bands.py::test_the_band_for_the_population_holds_as_often_as_stated",
-    "band_for_survival": "tests/unit/distribution/test_survival.py::test_the_band_holds_for_both_estimators_as_often_as_stated",
-    "measured": "tests/unit/distribution/test_survival.py::test_figures_of_a_release_lie_around_those_of_the_records",
-    "checked": "tests/unit/distribution/test_line_bands.py::test_a_confidence_that_draws_cannot_tell_is_refused",
-    "bounded_half_widths": "tests/unit/counts/test_breakdown_noise.py::test_intervals_hold_for_the_worst_law_and_are_not_absurd",
-    "draws_of_margins": "tests/unit/counts/test_breakdown_noise.py",
-    "epsilon_for": "tests/unit/counts/test_plan.py",
-    "rho_for": "tests/unit/counts/test_plan.py",
+ALONE = f"{HERE}::test_each_count_is_inside_as_often_as_stated"
+TOGETHER = f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated"
+DERIVED = f"{HERE}::test_contrasts_shares_and_regions_hold_as_often_as_stated"
+QUANTILES = f"{HERE}::test_noise_is_above_its_quantile_as_seldom_as_stated"
+LAW, LINE = "tests/unit/counts/test_law.py", "tests/unit/distribution/test_line_bands.py"
+BANDS, SUMS = "tests/unit/curves/test_bands.py", "tests/unit/tables/test_sum_reach.py"
+COUNTS_OF_TABLES = "tests/unit/tables/test_published_table.py"
+WIDTHS = {
+    "half_widths": ALONE,
+    "unrounded_half_widths": ALONE,
+    "simultaneous_half_width": TOGETHER,
+    "unrounded_simultaneous_half_width": TOGETHER,
 }
-"""What states a confidence, and where its coverage, or the bound that it is made of, is tested."""
+"""What every mechanism for counts has. The tests try it for each that is found, so that no class is named here."""
+TESTED: dict[str, str] = {
+    "counts.count_plan.CountPlan.epsilon_for": "tests/unit/counts/test_plan.py",
+    "counts.count_plan.CountPlan.rho_for": "tests/unit/counts/test_plan.py",
+    "counts.knorm.RateOne.alone": ALONE,
+    "counts.knorm.RateOne.together": TOGETHER,
+    "counts.margins.MarginsMechanism.half_widths": f"{HERE}::test_margins_are_inside_as_often_as_stated",
+    "counts.margins.MarginsMechanism.unrounded_half_widths": f"{HERE}::test_margins_are_inside_as_often_as_stated",
+    "counts.margins.MarginsMechanism.simultaneous_half_width": "tests/unit/counts/test_breakdown_noise.py",
+    "counts.margins.MarginsMechanism.bounded_half_widths": "tests/unit/counts/test_breakdown_noise.py"
+    "::test_intervals_hold_for_the_worst_law_and_are_not_absurd",
+    "counts.margins.draws_of_margins": "tests/unit/counts/test_breakdown_noise.py",
+    "counts.tree_field.FieldLaw.half_widths": ALONE,
+    "counts.tree_field.FieldLaw.common_half_width": TOGETHER,
+    "linear.mechanism.Law.half_width": LAW,
+    "linear.mechanism.Law.half_widths": LAW,
+    "linear.mechanism.Law.simultaneous_half_width": LAW,
+    "linear.mechanism.Law.upper": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
+    "linear.mechanism.rank": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
+    "linear.mechanism.upper_draw": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
+    "linear.mechanism.require_known": f"{LAW}::test_a_confidence_that_no_draw_can_show_is_refused",
+    "linear.mechanism.log_concave_reach": LAW,
+    "linear.mechanism.gaussian_reach": QUANTILES,
+    "linear.mechanism.rounding_reach": LAW,
+    **dict.fromkeys(
+        (f"linear.strategy.{kind}.upper_quantile" for kind in ("Noise", *(kind.__name__ for kind in NOISES))),
+        QUANTILES,
+    ),
+    "inference.Measured.contrast": DERIVED,
+    "inference.Measured.share": DERIVED,
+    "inference.Measured.region": DERIVED,
+    "inference.ratio": DERIVED,
+    "inference.shown_ratio": DERIVED,
+    "inference.clipped": DERIVED,
+    "inference.summed": f"{HERE}::test_sums_over_groups_hold_as_often_as_stated",
+    "inference.Measured.rank": f"{HERE}::test_ranks_hold_as_often_as_stated",
+    "inference.Measured.shares": "tests/unit/release/test_derived_laws.py",
+    "inference.changes": "tests/unit/release/test_derived_laws.py",
+    "inference.population_proportion": "tests/unit/inference/test_population.py",
+    "inference.population_share": "tests/unit/inference/test_population.py",
+    "curves.bands.population_band": f"{BANDS}::test_bands_cover_and_a_fifth_of_the_width_does_not",
+    "curves.bands.records_band": f"{BANDS}::test_bands_cover_and_a_fifth_of_the_width_does_not",
+    "curves.bands.credible_band": f"{BANDS}::test_a_credible_band_leaves_out_half_of_what_is_left_on_either_side",
+    "curves.bands.log_threshold": f"{BANDS}::test_the_threshold_shares_what_may_go_wrong",
+    "curves.bands.MeasuredSums.band": f"{BANDS}::test_the_estimator_gives_three_bands_of_its_own_sums",
+    "curves.regression.EvaluatedCurve.band": f"{BANDS}::test_the_estimator_gives_three_bands_of_its_own_sums",
+    "curves.poset_regression.PrivatePosetRegression.band": "tests/unit/curves/test_poset_regression.py",
+    "curves.calibration.calibrator.PrivateCalibrator.band": "tests/unit/curves/test_calibration.py",
+    "curves.calibration.calibrator.PrivateCalibrator.reliability": "tests/unit/curves/test_calibration.py",
+    "curves.calibration.reliability.calibration_error": "tests/unit/curves/test_calibration.py",
+    "tables.estimate.Beliefs.intervals": COUNTS_OF_TABLES,
+    "tables.estimate.Beliefs.content": COUNTS_OF_TABLES,
+    "tables.estimate.content": COUNTS_OF_TABLES,
+    "tables.estimate.shortest": COUNTS_OF_TABLES,
+    "tables.estimate.is_shortest": COUNTS_OF_TABLES,
+    "tables.published_table.Stratum.intervals": COUNTS_OF_TABLES,
+    "tables.published_table.PublishedTable.interval": COUNTS_OF_TABLES,
+    "tables.published_table.from_noise": SUMS,
+    "tables.published_table.reach": SUMS,
+    "distribution.band.band_for_records": f"{LINE}::test_the_band_for_the_records_holds_as_often_as_stated",
+    "distribution.band.band_for_population": f"{LINE}::test_the_band_for_the_population_holds_as_often_as_stated",
+    "distribution.band.shares_band": f"{LINE}::test_the_band_for_the_records_holds_as_often_as_stated",
+    "distribution.band.totals_bounds": LINE,
+    "distribution.band.TotalsLaw.upper": LINE,
+    "distribution.band.checked": f"{LINE}::test_a_confidence_that_draws_cannot_tell_is_refused",
+    "distribution.survival.band_for_survival": "tests/unit/distribution/test_survival.py"
+    "::test_the_band_holds_for_both_estimators_as_often_as_stated",
+    "distribution.survival.SurvivalFigures.measured": "tests/unit/distribution/test_survival.py"
+    "::test_figures_of_a_release_lie_around_those_of_the_records",
+}
+"""What states a confidence, or what is left of it, and where its coverage, or the bound that it is made of, is tested."""
+STATES = ("confidence", "outside", "level", "tail")
+"""What a statement is made with. Levels of trees and of probabilities are none."""
+LEVELS = {
+    "counts.breakdown.Attribute.size",
+    "counts.margins_least_squares.AttributeLevels",
+    "curves.poset_regression.grow_regions",
+    "linear.least_squares.Hierarchy.below",
+    "distribution.figures.LineFigures.quantile",
+}
 PACKAGES = ("counts", "linear", "inference", "curves", "tables", "distribution", "series")
 ANSWERS: dict[str, tuple[str, ...]] = {
     "contrast": ("contrast",),
@@ -98,9 +150,19 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "gini": ("gini",),
 }
 """What a release answers with an interval, by the names of ``TESTED`` that the answer is made of."""
-TOGETHER = "tests/unit/distribution/test_figures.py::test_intervals_hold_together_whenever_the_band_does"
-TESTED |= dict.fromkeys(("quantile", "cdf", "lorenz", "gini"), TOGETHER)
-TESTED["of series"] = f"{HERE}::test_counts_over_time_and_what_is_new_hold_as_often_as_stated"
+OTHERS = {
+    **dict.fromkeys(
+        ("quantile", "cdf", "lorenz", "gini"),
+        "tests/unit/distribution/test_figures.py::test_intervals_hold_together_whenever_the_band_does",
+    ),
+    "of series": f"{HERE}::test_counts_over_time_and_what_is_new_hold_as_often_as_stated",
+}
+"""Parts of answers that state no confidence themselves."""
+
+
+def exists(where: str) -> bool:
+    file, _, test = where.partition("::")
+    return not test or f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_whatever_a_release_answers_is_tested():
@@ -110,26 +172,28 @@ def test_whatever_a_release_answers_is_tested():
         for name, method in inspect.getmembers(Release, inspect.isfunction)
         if "confidence" in inspect.signature(method).parameters and not name.startswith("_")
     }
+    known = {name.rpartition(".")[2] for name in TESTED} | OTHERS.keys()
     assert asked == ANSWERS.keys()
-    assert all(made_of in TESTED for names in ANSWERS.values() for made_of in names)
+    assert all(made_of in known for names in ANSWERS.values() for made_of in names)
+    assert all(map(exists, OTHERS.values()))
 
 
 def stating() -> set[str]:
-    """The names of all functions and methods that take a confidence."""
-    found: set[str] = set()
+    """All functions and methods that take a confidence, by module and name, but the widths of mechanisms that are found."""
+    found = {kind for name in MECHANISMS for kind in MECHANISMS[name].__mro__}
+    widths = {f"{kind.__module__}.{kind.__qualname__}.{name}" for kind in found for name in WIDTHS}
+    names: set[str] = set()
     for package in PACKAGES:
         for function in functions(f"isotone.{package}"):
-            if "confidence" in inspect.signature(function).parameters:
-                found.add(function.__name__)
-    return {name for name in found if not name.startswith("_")}
+            name = f"{function.__module__}.{function.__qualname__}"
+            if set(STATES) & inspect.signature(function).parameters.keys() and name not in widths:
+                names.add(name.removeprefix("isotone."))
+    return {name for name in names if "._" not in name and not any(map(name.startswith, LEVELS))}
 
 
 def test_whatever_states_a_confidence_is_tested():
-    assert stating() <= TESTED.keys(), "say where the coverage of these is tested"
-    for name, where in TESTED.items():
-        file, _, test = where.partition("::")
-        text = (ROOT / file).read_text(encoding="utf-8")
-        assert not test or f"def {test}(" in text, f"{name}: {where} is gone"
+    assert stating() == TESTED.keys(), "say where the coverage of these is tested"
+    assert all(map(exists, [*TESTED.values(), *WIDTHS.values()]))
 
 
 WIDE = {f"leaf{k}": "all" for k in range(24)}
@@ -302,3 +366,40 @@ def test_contrasts_shares_and_regions_hold_as_often_as_stated(truth, confidence)
             bool(np.all((low <= truth) & (truth <= high))),
         )
     assert np.all(binom.cdf(hits, runs, confidence) > FALSE_ALARM / 100)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("groups", [2, 5])
+def test_sums_over_groups_hold_as_often_as_stated(groups, confidence):
+    """A difference of two counts, summed over groups of which each has its own noise. A fifth less would not hold."""
+    mechanism = DiscreteLaplaceMechanism(Poset.chain("ba"), Fraction(1, 10))
+    law, runs = mechanism.law(draws=20_000), 4_000
+    fresh = mechanism.law("fresh", draws=groups * runs).draws.reshape(runs, groups, 2)
+    same = measured((0, 0), 0, mechanism, law)
+    _, half = summed([same] * groups, np.array([1.0, -1.0]), confidence)
+    off = np.abs((fresh[..., 0] - fresh[..., 1]).sum(axis=1))
+    assert binom.cdf(np.sum(off <= half), runs, confidence) > FALSE_ALARM / 100
+    assert binom.cdf(np.sum(off <= 0.8 * half), runs, confidence) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(2), Fraction(30)])
+@pytest.mark.parametrize("kind", NOISES)
+def test_noise_is_above_its_quantile_as_seldom_as_stated(kind, scale):
+    """By the probabilities of all whole numbers. The quantile of a real number is that of what was rounded."""
+    noise = kind(1 / scale) if "rate" in inspect.signature(kind).parameters else kind(scale**2)
+    k = np.arange(0.0, 1_500.0)
+    law = np.exp(noise.log_probability(k[:, None]))
+    for tail in (0.1, 0.025, 1e-4):
+        least = noise.upper_quantile(tail)
+        most = np.floor(least + noise.rounding)
+        assert law[k > most].sum() <= tail * (1 + 1e-9)
+        if noise.rounding == 0:
+            assert most == 0 or law[k > most - 1].sum() > tail
+        else:  # the real number is above it so often, and at most a half above its whole number
+            assert (
+                law[k >= np.ceil(least + 0.5)].sum()
+                <= tail
+                <= law[k >= np.floor(least - 0.5)].sum() * (1 + 1e-9)
+            )
+    for outside in (0.2, 0.05, 1e-3):
+        assert norm.sf(gaussian_reach(outside)) == pytest.approx(outside / 2)

@@ -41,16 +41,15 @@ def _has(kind: type, name: str) -> bool:
 
 
 def functions(package: str) -> list[Callable[..., Any]]:
-    """All functions of a package, and all methods of its classes, abstract ones included."""
+    """All functions of a package, and all methods of its classes, abstract ones, those of the class itself and those that keep results included."""
     found: list[Callable[..., Any]] = []
     for name in _modules(package):
         for _, member in inspect.getmembers(import_module(name)):
             if getattr(member, "__module__", None) != name:
                 continue
-            if inspect.isfunction(member):
-                found.append(member)
-            elif inspect.isclass(member):
-                found += [one for one in vars(member).values() if inspect.isfunction(one)]
+            own = vars(member).values() if inspect.isclass(member) else [member]
+            plain = (getattr(one, "__func__", getattr(one, "__wrapped__", one)) for one in own)
+            found += [one for one in plain if inspect.isfunction(one)]
     return found
 
 
