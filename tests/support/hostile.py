@@ -81,6 +81,8 @@ HOSTILE: list[Any] = [
     Decimal("Infinity"),
     datetime.timedelta(days=3),
     datetime.datetime.max,
+    datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-1))),
+    datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
     datetime.time(1, 2, 3),
     pd.NA,
     pd.NaT,

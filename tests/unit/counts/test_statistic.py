@@ -5,7 +5,7 @@ import numpy as np
 import pandas
 import pytest
 
-from isotone.counts.mechanism import check_counts
+from isotone.counts.mechanism import check_counts, check_records
 from isotone.errors import InputError, OrderError
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
@@ -54,6 +54,13 @@ def test_a_negative_count_is_refused_without_the_count(survey):
     with pytest.raises(InputError, match="'meds' is below 0") as caught:
         check_counts(survey, [1, 1, -7919])
     assert "7919" not in str(caught.value)
+
+
+@pytest.mark.parametrize("records", [7907, -7907, 7907.5, 2**62 + 7907, "7907", None])
+def test_a_number_of_records_that_cannot_be_is_refused_without_a_number(records):
+    with pytest.raises(InputError) as caught:
+        check_records(records, np.array([7919, 7927]))
+    assert not set("7") & set(str(caught.value))
 
 
 @pytest.mark.parametrize("bad", [0.5, float("nan"), float("inf"), "3", None, True, 2**62, Fraction(1, 3)])

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from isotone.errors import InputError
-from isotone.privacy.calibration import discrete_sigma_squared, sigma_squared
+from isotone.privacy.calibration import _discrete_delta, discrete_sigma_squared, sigma_squared
 
 
 def hockey_stick(variance: float, epsilon: float, shift: tuple[int, ...]) -> float:
@@ -24,6 +24,15 @@ def hockey_stick(variance: float, epsilon: float, shift: tuple[int, ...]) -> flo
         losses = (losses[:, None] + loss[None, :]).ravel()
         chances = (chances[:, None] * (weights / weights.sum())[None, :]).ravel()
     return float(np.sum(chances * np.maximum(0, -np.expm1(epsilon - losses))))
+
+
+@pytest.mark.parametrize("variance", ["1/3", "2", "17.9", "60"])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "5/2"])
+def test_the_bound_of_delta_is_above_the_true_one_and_near(epsilon: str, variance: str) -> None:
+    """Of what the search below goes by: if it were too low the search would not end."""
+    e, v = Fraction(epsilon), Fraction(variance)
+    found, true = float(_discrete_delta(e, v, 120)), hockey_stick(float(v), float(e), (1,))
+    assert true * (1 - 1e-9) - 1e-15 <= found <= true * (1 + 1e-9) + 1e-15
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), list(itertools.product(("0.1", "1", "4"), ("1e-3", "1e-6"))))

@@ -25,6 +25,7 @@ from isotone.cli import app
 from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
 from isotone.ledger import extract_charge
 from isotone.privacy.guarantee import Guarantee
+from isotone.release.kinds.kind import kind_named
 from isotone.release.kinds.series.description import SeriesManifest, Shown, chain_of, opening_of
 from isotone.release.kinds.series.reader import values_of
 from isotone.release.kinds.series.report import LATE
@@ -423,6 +424,18 @@ def test_what_the_mechanism_does_not_say_is_found_in_a_chain_that_was_made_anew(
     office.close(table(("b", "first dose")), "week 3")
     assert forged(office.out, lambda plain, columns: None, chained=True)
     assert not forged(office.out, _entry(entry), chained=True)
+
+
+def test_noise_for_fewer_histories_than_a_unit_may_have_guarantees_nothing(tmp_path: Path) -> None:
+    """Also where the opening says so, and chain and ledger go with it: the guarantee follows from noise and rules alone."""
+    office = Office(tmp_path, series(record="case", unit=iso.Unit("id", contributions=2)), epsilon=1)
+    rows = table(("a", "first dose")).with_columns(case=pl.lit("1"))
+    made = office.close(rows, "week 1")
+    kind, plain = kind_named("series"), json.loads(made.manifest.text())
+    assert kind.derived_guarantee(made).epsilon == 1
+    plain["mechanism"]["contributions"] = 1
+    with pytest.raises(InputError, match="fewer histories"):
+        kind.derived_guarantee(replace(made, manifest=Manifest.from_plain(plain)))
 
 
 def test_a_chain_that_a_forger_makes_anew_is_not_that_of_the_ledger(tmp_path: Path) -> None:
