@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from fractions import Fraction
 
 import duckdb
 import narwhals as nw
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from isotone.reading.columns import ColumnRule, read_columns
-from isotone.reading.frames import converted
 from isotone.reading.grids import _bin, _outcome
 
-FIRST, LAST = (
-    day.toordinal() - datetime.date(1970, 1, 1).toordinal() for day in (datetime.date.min, datetime.date.max)
-)
 WHOLE = [(18, 90, 9), (0, 490, 10), (-3, 7, 7), (0, 1000, 999)]
 BROKEN = [
     ("0.1", "0.7", 6),
@@ -68,24 +62,3 @@ def test_the_last_value_below_an_edge_is_in_the_bin_before_it():
     values = [math.nextafter(edge, 0) for edge in range(8, 65, 8)]  # whose products with 8 are exact
     found = places(values, Fraction(0), Fraction(64), 8)
     assert [engine["bin"] for engine in found] == [list(range(8))] * 2
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us"])
-def test_moments_beyond_the_calendar_are_missing_and_its_ends_are_not(unit: str) -> None:
-    """Engines show and compare them differently, and Python has none."""
-    day = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}[unit]
-    first, last = FIRST * day, (LAST + 1) * day - 1
-    for kind in (pa.timestamp(unit), pa.timestamp(unit, "UTC")):
-        column = converted(pa.array([first - 1, first, last, last + 1, None], pa.int64()).view(kind))
-        assert column.is_null().to_pylist() == [True, False, False, True, True]
-        assert [moment.year for moment in column.drop_null().to_pylist()] == [1, 9999]
-
-
-@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
-def test_days_beyond_the_calendar_are_missing_and_its_ends_are_not(kind: pa.DataType) -> None:
-    days = pa.array([FIRST - 1, FIRST, LAST, LAST + 1], pa.int32())
-    whole = (
-        days if kind == pa.date32() else pa.array([day * 86_400_000 for day in days.to_pylist()], pa.int64())
-    )
-    column = converted(whole.view(kind))
-    assert column.to_pylist() == [None, datetime.date.min, datetime.date.max, None]

@@ -20,6 +20,7 @@ from tests.support.hostile import ARRAYS, HOSTILE
 
 from isotone.errors import InputError
 from isotone.reading.columns import ColumnRule, as_integer, as_real, as_text, as_unit, read_columns
+from isotone.reading.contributions import UnitRows
 from isotone.reading.sources import collect, open_source
 from isotone.reading.values import real_of, reals, text_of, texts, unit_of, units, values_of
 
@@ -251,6 +252,19 @@ def test_a_value_is_the_same_in_a_column_of_its_type_and_in_one_of_objects(kind)
         seen.append({**read, "as_unit": [text_of(name) for name in read["as_unit"]]})
     for rule in rules:
         assert [x for x in zip(values, seen[0][rule], seen[1][rule], strict=True) if x[1] != x[2]] == []
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_no_number_that_is_none_names_a_unit(make):
+    """They would be one unit for many people: a function of everybody's rows."""
+    column = np.array([7.0, math.nan, math.inf, -math.inf, 1e300, 8.5])
+    read = collect(
+        read_columns(open_source(make({"u": column}), {"unit": ["u"]}), {"unit": ColumnRule(as_unit, "u")})
+    )
+    assert [text_of(name) for name in read["unit"]] == ["7", None, None, None, None, "8.5"]
+    source = open_source(make({"u": column}), {"unit": ["u"]})
+    held = collect(UnitRows("u", 1).of_somebody(read_columns(source, UnitRows("u", 1).unit_keys())))
+    assert len(held["isotone_unit"]) == 2
 
 
 def test_a_type_of_another_library_than_pandas_is_refused_by_its_name():
