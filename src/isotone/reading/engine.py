@@ -7,18 +7,19 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from isotone.mechanism import Progress, no_progress
 from isotone.process import scratch
 
-__all__ = ["connect", "distrust", "forget", "nowhere", "watching"]
+__all__ = ["connect", "forget", "nowhere", "watching"]
 
 _EVERY_SECONDS = 0.2
 _WHOLE, _DISTRUSTFUL = "filter_pushdown", "filter_pushdown,statistics_propagation"
 """What the engine leaves out. A filter that is pushed below a rule takes the whole rule along, and reads each value a dozen times.
 Where a file has floats nothing is concluded from what it says of them: statistics of Parquet leave out what is not a number."""
+_engines: dict[tuple[str, str], Any] = {}
+"""The engines of this process, by where they spill rows and what they leave out. To start one takes longer than most queries."""
 _opened: dict[int, Any] = {}
 """By thread the connection that it opened last, which is the one it is about to query.
 
@@ -26,19 +27,23 @@ In a fork the values of other threads would be closed at once, before anybody co
 """
 
 
-def connect() -> Any:
-    """Open a separate connection.
+def connect(*, trusting: bool = True) -> Any:
+    """Open a separate connection, which concludes something from what files say of their values, unless it is not ``trusting``.
 
-    Releases neither see nor disturb what else the process does with DuckDB. Rows that do not fit into memory are
-    spilled to a folder of this process, and not to where it was started: a kill must not leave them lying about.
+    Releases neither see nor disturb each other, or what else the process does with DuckDB. Rows that do not fit into memory
+    are spilled to a folder of this process, and not to where it was started: a kill must not leave them lying about.
     """
     import duckdb
 
-    connection: Any = duckdb.connect(config={"temp_directory": str(scratch()), "disabled_optimizers": _WHOLE})
+    left_out = _WHOLE if trusting else _DISTRUSTFUL
+    connection = _engine(left_out).cursor()
     try:
         connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
         )
+    except duckdb.FatalException:  # what an engine answers for good when a query has broken it
+        _engines.clear()
+        return _engine(left_out).cursor()
     except duckdb.Error:  # in a notebook without ipywidgets the engine refuses: then it is not watched
         forget()
     else:
@@ -49,24 +54,20 @@ def connect() -> Any:
     return connection
 
 
-def distrust(connection: Any) -> None:
-    """Conclude nothing from what files say of their values."""
-    connection.execute(f"SET disabled_optimizers = '{_DISTRUSTFUL}'")
-
-
 def nowhere() -> Any:
-    """A connection for queries that read no data.
-
-    To start an engine takes longer than such a query, so one is kept.
-    """
-    return _idle().cursor()
+    """A connection for queries that read no data."""
+    return _engine(_WHOLE).cursor()
 
 
-@cache
-def _idle() -> Any:
+def _engine(left_out: str) -> Any:
     import duckdb
 
-    return duckdb.connect()
+    place = str(scratch())
+    kept = _engines.get((place, left_out))
+    if kept is None:
+        kept = duckdb.connect(config={"temp_directory": place, "disabled_optimizers": left_out})
+        _engines[place, left_out] = kept
+    return kept
 
 
 def _disown() -> None:
@@ -74,9 +75,9 @@ def _disown() -> None:
 
     Their threads are not here, and closing an engine without its threads ends the process.
     """
-    for engine in [*_opened.values(), _idle() if _idle.cache_info().currsize else None]:
+    for engine in [*_opened.values(), *_engines.values()]:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-    _idle.cache_clear()
+    _engines.clear()
     _opened.clear()
 
 

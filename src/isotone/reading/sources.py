@@ -26,7 +26,7 @@ import narwhals as nw
 from isotone.errors import InputError, IsotoneError
 from isotone.privacy.checks import did_you_mean
 from isotone.reading.columns import as_integer, as_real, as_text, quoted, quoted_names
-from isotone.reading.engine import connect, distrust, forget, nowhere
+from isotone.reading.engine import connect, forget, nowhere
 from isotone.reading.types import (
     Roles,
     column_names,
@@ -574,7 +574,7 @@ def _read_parquet(connection: Any, data: DataFile, files: list[str], roles: Role
         stream, plain = parquet_stream(files, roles)
     if plain:
         if any(str(kind) == "double" for kind in stream.schema.types):
-            distrust(connection)
+            connection = connect(trusting=False)
         relation = connection.read_parquet(_for_engine(files), hive_partitioning=False, union_by_name=True)
         chosen = relation.project(", ".join(map(quoted, column_names(roles))))
         if None not in map(duckdb_kind, chosen.types):  # to Arrow it may be a UUID, to the engine bytes

@@ -1,4 +1,4 @@
-"""The embedded engine works where its progress cannot be watched, as in a notebook without ipywidgets."""
+"""The embedded engine is started once, forgets what it read, is replaced when it breaks, and works where it cannot be watched."""
 
 import os
 import subprocess
@@ -7,23 +7,65 @@ import sys
 import duckdb
 import pytest
 
+from isotone.process import scratch
 from isotone.reading import engine
 
 
 class Refusing:
-    """A connection that refuses to show progress."""
+    """An engine that refuses to show progress, and says why."""
 
-    def __init__(self):
-        self.real = duckdb.connect()
+    def __init__(self, reason):
+        self.real, self.reason = duckdb.connect(), reason
+
+    def cursor(self):
+        return self
 
     def execute(self, query):
         if "progress_bar" in query:
-            raise duckdb.InvalidInputException("required package 'ipywidgets' is missing")
+            raise self.reason
         return self.real.execute(query)
 
 
-def test_an_engine_that_refuses_to_show_progress_is_used_without(monkeypatch):
-    refusing = Refusing()
+@pytest.fixture
+def no_engines(monkeypatch):
+    monkeypatch.setattr(engine, "_engines", {})
+    monkeypatch.setattr(engine, "_opened", {})
+
+
+def test_connections_are_separate_and_have_one_engine(no_engines, monkeypatch):
+    started, start = [], duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda **options: started.append(options) or start(**options))
+    first, second, careful = engine.connect(), engine.connect(), engine.connect(trusting=False)
+    assert len(started) == 2
+    left_out = "SELECT current_setting('disabled_optimizers')"
+    assert first.execute(left_out).fetchall() == second.execute(left_out).fetchall() == [("filter_pushdown",)]
+    assert careful.execute(left_out).fetchall() == [("filter_pushdown,statistics_propagation",)]
+    first.execute("CREATE TEMP VIEW rows AS SELECT 1")
+    with pytest.raises(duckdb.CatalogException):
+        second.execute("FROM rows")
+
+
+def test_nothing_of_rows_that_were_spilled_is_left_while_the_engine_is_kept(no_engines):
+    connection = engine.connect()
+    connection.execute("SET memory_limit = '30MB'; SET threads = 1")
+    connection.execute("CREATE TEMP TABLE rows AS SELECT x, hash(x) AS y FROM range(4000000) t(x)")
+    assert sum(path.stat().st_size for path in scratch().iterdir()) > 1 << 20
+    connection.execute("DROP TABLE rows")
+    assert sum(path.stat().st_size for path in scratch().iterdir()) == 0
+
+
+def test_an_engine_that_a_query_broke_is_replaced(no_engines, monkeypatch):
+    broken = Refusing(duckdb.FatalException("the database has been invalidated"))
+    with monkeypatch.context() as patched:
+        patched.setattr(duckdb, "connect", lambda **options: broken)
+        engine.nowhere()
+    assert list(engine._engines.values()) == [broken]
+    assert engine.connect().execute("SELECT 7").fetchall() == [(7,)]
+    assert broken not in engine._engines.values()
+
+
+def test_an_engine_that_refuses_to_show_progress_is_used_without(no_engines, monkeypatch):
+    refusing = Refusing(duckdb.InvalidInputException("required package 'ipywidgets' is missing"))
     monkeypatch.setattr(duckdb, "connect", lambda **options: refusing)
     seen = []
     assert engine.connect().execute("SELECT 7").fetchall() == [(7,)]
