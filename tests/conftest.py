@@ -1,7 +1,9 @@
 """What all tests share: no property test is timed, because a slow machine is not a bug, and 60 examples are usual."""
 
+import fcntl
 import gc
 import re
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """``make test-services`` imports only what can have such a test: to import all takes half a minute."""
     only_services = config.getoption("markexpr") == "services" and collection_path.suffix == ".py"
     return True if only_services and not _may_need_a_service(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """One process collects after the other: what the first compiles is there for all that wait, who would compile it as well."""
+    place = Path(__file__).parents[1] / ".cache" / "collecting"
+    place.parent.mkdir(exist_ok=True)
+    with place.open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)
