@@ -249,23 +249,28 @@ class SumTree:
 
 
 def round_tree(tree: Hierarchy, values: Floats, ties: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
-    """Values that add up, rounded to integers that still do, from the top.
+    """Values that add up, rounded to integers that still do, from the top. Rows are rounded each by itself.
 
     The children of a node are rounded down, and those with the largest fractions up, until they add up; so each is off
     by less than 1 more than its parent. Of equal fractions those with the least number in ``ties`` are rounded up, or the
     first: with random numbers values and their negatives are rounded alike.
     """
-    result, break_ties = np.rint(values).astype(np.int64), np.arange(len(tree)) if ties is None else ties
+    result = np.rint(values).astype(np.int64)
+    break_ties = np.broadcast_to(np.arange(len(tree)) if ties is None else ties, result.shape)
     for level in tree.levels[1:]:
         above = tree.parent[level]
-        low = np.floor(values[level])
+        low = np.floor(values[..., level])
         first = np.flatnonzero(np.diff(above, prepend=-1))
         size = np.diff(np.append(first, above.size))
-        missing = result[above[first]] - np.add.reduceat(low, first).astype(np.int64)
-        fraction = np.rint((low - values[level]) * _FRACTIONS)
-        order = np.lexsort((break_ties[level], fraction, above))  # the largest fractions of each parent first
-        rank = np.empty(above.size, np.int64)
-        rank[order] = np.arange(above.size) - np.repeat(first, size)
-        share, more = np.divmod(missing, size)
-        result[level] = low.astype(np.int64) + np.repeat(share, size) + (rank < np.repeat(more, size))
+        missing = result[..., above[first]] - np.add.reduceat(low, first, axis=-1).astype(np.int64)
+        fraction = np.rint((low - values[..., level]) * _FRACTIONS)
+        parents = np.broadcast_to(above, low.shape)
+        order = np.lexsort(
+            (break_ties[..., level], fraction, parents)
+        )  # the largest fractions of each parent first
+        rank = np.empty(low.shape, np.int64)
+        place = np.broadcast_to(np.arange(above.size) - np.repeat(first, size), low.shape)
+        np.put_along_axis(rank, order, place, axis=-1)
+        share, more = (np.repeat(part, size, axis=-1) for part in np.divmod(missing, size))
+        result[..., level] = low.astype(np.int64) + share + (rank < more)
     return result

@@ -45,6 +45,9 @@ _WIDE = 10.0
 
 _LARGEST_RATE = 700.0
 
+_BLOCK = 1 << 18
+"""Numbers that are rounded at once."""
+
 
 @dataclass(frozen=True)
 class Noise(ABC):
@@ -486,9 +489,12 @@ class MeasuredTree(Strategy):
 
     def rounded(self, estimates: Floats, draws: Draws) -> Ints:
         """Estimates of nodes, a row each, as integers of elements that add up."""
-        ties = (draws.words(len(self.tree)) for _ in estimates)
-        rounded = [round_tree(self.tree, *pair)[self.tree.node] for pair in zip(estimates, ties, strict=True)]
-        return np.array(rounded, np.int64).reshape(len(estimates), self.size)
+        result, step = np.empty((len(estimates), self.size), np.int64), max(1, _BLOCK // len(self.tree))
+        for start in range(0, len(estimates), step):
+            rows = estimates[start : start + step]
+            ties = draws.words(rows.size).reshape(rows.shape)
+            result[start : start + step] = round_tree(self.tree, rows, ties)[:, self.tree.node]
+        return result
 
 
 @lru_cache(maxsize=64)

@@ -250,6 +250,15 @@ def test_rounding_keeps_sums_and_stays_close() -> None:
         assert np.all(np.abs(rounded - values) <= tree.depth + 0.5 + 1e-9)
 
 
+def test_rows_are_rounded_each_by_itself() -> None:
+    rng = np.random.default_rng(8)
+    for tree in TREES:
+        rows = tree.sums(rng.integers(-30, 30, (20, len(tree))) / 4 * tree.leaf)
+        ties = rng.integers(0, 3, rows.shape, np.uint64)
+        alone = [round_tree(tree, *pair) for pair in zip(rows, ties, strict=True)]
+        assert np.array_equal(round_tree(tree, rows, ties), alone)
+
+
 def test_rounding_favours_no_side_where_fractions_are_equal() -> None:
     """Over all sequences of ties: values and their negatives are rounded alike, whatever whole counts are added."""
     tree = require_hierarchy(Poset.from_mapping(dict.fromkeys("abc", "all"), children="partition"))
