@@ -86,8 +86,7 @@ def test_records_are_those_that_plain_python_makes(backend, tmp_path, request):
     agree()
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars-lazy"])
-@pytest.mark.parametrize("rule", ["close", "drop"])
+@pytest.mark.parametrize(("engine", "rule"), [("duckdb", "close"), ("polars-lazy", "drop")])
 def test_a_chain_of_300_elements_is_no_obstacle(engine, rule, tmp_path):
     P = Poset.chain([f"e{i}" for i in range(300)])
     rows = pd.DataFrame(np.eye(300, dtype=bool)[[0, 299, 150]], columns=[f"e{i}" for i in range(300)])

@@ -83,9 +83,42 @@ ROWS = hostile_rows(np.random.default_rng(11))
 
 @services
 @pytest.mark.parametrize("engine", ENGINES)
-def test_hostile_texts_give_the_same_records_on_every_engine(engine, tmp_path):
-    database = stored(engine, ROWS, tmp_path)
-    assert [kind for kind, read in KINDS.items() if read(database) != in_memory(kind)] == []
+def test_hostile_texts_give_the_same_records_on_every_engine(engine, tmp_path, monkeypatch):
+    """In PostgreSQL by one statement, which sees one snapshot. For SQLite the other kinds are read below."""
+    database, asked = stored(engine, ROWS, tmp_path), list[str]()
+    if engine == "postgres":
+        begin = type(postgres()).begin
+
+        @contextlib.contextmanager
+        def traced(self: Any) -> Any:
+            with begin(self) as cursor:
+                yield Traced(cursor, asked)
+
+        monkeypatch.setattr(type(postgres()), "begin", traced)
+    for kind, read in KINDS.items():
+        if engine == "sqlite" and kind in FEW:
+            continue
+        asked.clear()
+        assert read(database) == in_memory(kind), kind
+        counted = [text for text in asked if not any(word in text for word in OF_THE_SCHEMA)]
+        assert len(counted) == (engine == "postgres"), kind
+
+
+OF_THE_SCHEMA = ("isotone_nothing", "current_setting", "pg_type")
+
+
+class Traced:
+    """A cursor that writes down what it is asked."""
+
+    def __init__(self, cursor: Any, asked: list[str]) -> None:
+        self._cursor, self._asked = cursor, asked
+
+    def execute(self, text: str, *arguments: Any) -> Any:
+        self._asked.append(text)
+        return self._cursor.execute(text, *arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
 
 
 @services
@@ -149,19 +182,25 @@ class Compiler:
         self.asked: list[str] = []
 
     def to_pyarrow(self, expression: Any, limit: None) -> Any:
-        self.asked.append(self.compiler.to_sqlglot(expression.unbind(), limit=limit).sql(self.dialect))
         return pa.table(
             {name: [None if expression[name].type().is_string() else 0] for name in expression.columns}
         )
 
 
 def compiled_for(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Compiler, Any]:
-    backend = Compiler(name)
+    backend, compiled = Compiler(name), warehouses._compiled
+
+    def told(native: Any, engine: Any) -> Any:
+        expression, statement = compiled(native, engine)
+        backend.asked.append(statement)
+        return expression, statement
+
     columns = dict.fromkeys(COLUMNS, "string")
     table = ibis.table(
         columns | {"age": "float64", "twice": "int64", "meds": "boolean", "code": "decimal(38, 0)"}, name="t"
     )
     monkeypatch.setattr(warehouses, "_backend_of", lambda _: backend)
+    monkeypatch.setattr(warehouses, "_compiled", told)
     monkeypatch.setattr(Compiler, "compile", lambda _, table, limit: "SELECT * FROM t", raising=False)
     return backend, table
 
@@ -275,27 +314,37 @@ def test_units_of_every_type_in_postgres_are_those_of_a_frame(unit, kind):
 @pytest.mark.parametrize("unit", UNITS)
 def test_columns_of_every_type_in_postgres_are_those_of_a_frame(unit, column):
     """As categories, answers and numbers."""
-    declared, values = UNITS[unit]
-    place = COLUMNS.index(column)
-    rows = [(*row[:place], value, *row[place + 1 :]) for row, value in zip(ROWS, values * 300, strict=False)]
-    database, memory = in_postgres(TEXT | {column: declared}, rows), frame_of(rows)
-    if unit == "double":
-        memory = memory.astype({column: float})
-    kinds = {
-        "county": ("table", "groups", "counts, questions"),
-        "hyp": ("counts", "counts, questions"),
-        "age": ("curve", "table of counts", "counts, questions"),
-    }
-    for kind in kinds[column]:
-        if (
-            column == "age"
-            and unit in ("uuid", "date", "timestamp", "timestamptz")
-            and kind != "counts, questions"
-        ):
+    database, memory = both(unit, [column])
+    for kind in {"county": ("table", "groups"), "hyp": ("counts",), "age": ("curve", "table of counts")}[
+        column
+    ]:
+        if column == "age" and unit in ("uuid", "date", "timestamp", "timestamptz"):
             with pytest.raises(InputError, match="which is not read as a number"):
                 KINDS[kind](database)
             continue
         assert KINDS[kind](database) == KINDS[kind](memory), kind
+
+
+@services
+@pytest.mark.parametrize("unit", UNITS)
+def test_questions_about_columns_of_every_type_in_postgres_are_those_of_a_frame(unit):
+    """Each question reads one column, so all three have the type at once."""
+    database, memory = both(unit, ["county", "hyp", "age"])
+    assert KINDS["counts, questions"](database) == KINDS["counts, questions"](memory)
+
+
+def both(unit: str, columns: list[str]) -> tuple[Any, pd.DataFrame]:
+    """Hostile rows whose columns have this type, in PostgreSQL and in memory."""
+    declared, values = UNITS[unit]
+    places = [COLUMNS.index(column) for column in columns]
+    rows = [
+        tuple(values[(i + place) % len(values)] if place in places else x for place, x in enumerate(row))
+        for i, row in enumerate(ROWS)
+    ]
+    memory = frame_of(rows)
+    if unit == "double":
+        memory = memory.astype(dict.fromkeys(columns, float))
+    return in_postgres(TEXT | dict.fromkeys(columns, declared), rows), memory
 
 
 FAR = [
@@ -457,43 +506,6 @@ def test_texts_are_compared_as_bytes_whatever_postgres_compares(declared):
 def test_types_that_are_not_listed_are_refused_from_the_catalogue_of_postgres(declared):
     with pytest.raises(InputError, match="'person'"):
         KINDS["counts"](in_postgres(TEXT | {"person": declared}, []))
-
-
-@services
-def test_a_release_is_one_statement_of_one_snapshot_in_postgres(monkeypatch):
-    database = in_postgres(TEXT, ROWS)
-    asked: list[str] = []
-    original = type(postgres()).begin
-
-    @contextlib.contextmanager
-    def begin(self: Any) -> Any:
-        with original(self) as cursor:
-            yield Traced(cursor, asked)
-
-    monkeypatch.setattr(type(postgres()), "begin", begin)
-    for kind in FEW:
-        asked.clear()
-        KINDS[kind](database)
-        counted = [
-            text
-            for text in asked
-            if "isotone_nothing" not in text and "current_setting" not in text and "pg_type" not in text
-        ]
-        assert len(counted) == 1, kind
-
-
-class Traced:
-    """A cursor that writes down what it is asked."""
-
-    def __init__(self, cursor: Any, asked: list[str]) -> None:
-        self._cursor, self._asked = cursor, asked
-
-    def execute(self, text: str, *arguments: Any) -> Any:
-        self._asked.append(text)
-        return self._cursor.execute(text, *arguments)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cursor, name)
 
 
 @services
