@@ -238,7 +238,8 @@ def survival(name: str, roles: Mapping[str, str], **given: Any) -> Entry:
 
 
 def _cells(statistic: Any) -> Records:
-    return +Counter({(place,): int(number) for place, number in enumerate(np.asarray(statistic).ravel())})
+    cells = np.asarray(statistic).ravel()
+    return Counter({(place,): int(cells[place]) for place in np.flatnonzero(cells > 0).tolist()})
 
 
 def _cell_fault(most: int, upper: int = 1) -> Callable[[Records], str]:

@@ -265,9 +265,7 @@ def round_tree(tree: Hierarchy, values: Floats, ties: NDArray[np.uint64] | None 
         missing = result[..., above[first]] - np.add.reduceat(low, first, axis=-1).astype(np.int64)
         fraction = np.rint((low - values[..., level]) * _FRACTIONS)
         parents = np.broadcast_to(above, low.shape)
-        order = np.lexsort(
-            (break_ties[..., level], fraction, parents)
-        )  # the largest fractions of each parent first
+        order = np.lexsort((break_ties[..., level], fraction, parents))  # the largest fractions first
         rank = np.empty(low.shape, np.int64)
         place = np.broadcast_to(np.arange(above.size) - np.repeat(first, size), low.shape)
         np.put_along_axis(rank, order, place, axis=-1)

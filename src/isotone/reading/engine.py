@@ -20,11 +20,8 @@ _WHOLE, _DISTRUSTFUL = "filter_pushdown", "filter_pushdown,statistics_propagatio
 Where a file has floats nothing is concluded from what it says of them: statistics of Parquet leave out what is not a number."""
 _engines: dict[tuple[str, str], Any] = {}
 """The engines of this process, by where they spill rows and what they leave out. To start one takes longer than most queries."""
-_opened: dict[int, Any] = {}
-"""By thread the connection that it opened last, which is the one it is about to query.
-
-In a fork the values of other threads would be closed at once, before anybody could keep them, if each were local to its thread.
-"""
+_opened = threading.local()
+"""Its ``connection`` is what this thread opened last, which is what it is about to query."""
 
 
 def connect(*, trusting: bool = True) -> Any:
@@ -47,10 +44,7 @@ def connect(*, trusting: bool = True) -> Any:
     except duckdb.Error:  # in a notebook without ipywidgets the engine refuses: then it is not watched
         forget()
     else:
-        living = {thread.ident for thread in threading.enumerate()}
-        for ended in [thread for thread in list(_opened) if thread not in living]:
-            _opened.pop(ended, None)
-        _opened[threading.get_ident()] = connection
+        _opened.connection = connection
     return connection
 
 
@@ -75,10 +69,10 @@ def _disown() -> None:
 
     Their threads are not here, and closing an engine without its threads ends the process.
     """
-    for engine in [*_opened.values(), *_engines.values()]:
+    for engine in _engines.values():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
     _engines.clear()
-    _opened.clear()
+    forget()
 
 
 if hasattr(os, "register_at_fork"):  # where there are forks
@@ -87,14 +81,14 @@ if hasattr(os, "register_at_fork"):  # where there are forks
 
 def forget() -> None:
     """The next query runs in an engine that is not ours, and cannot be watched."""
-    _opened.pop(threading.get_ident(), None)
+    _opened.connection = None
 
 
 @contextmanager
 def watching(progress: Progress, begin: float, end: float, what: str) -> Generator[None]:
     """Report how far the engine's query is, as progress from ``begin`` to ``end``, while the body runs."""
     progress(begin, what)
-    connection = _opened.get(threading.get_ident())
+    connection = getattr(_opened, "connection", None)
     if connection is None or progress is no_progress:
         yield
         return

@@ -69,10 +69,12 @@ def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 @every_backend
 def test_records_are_those_that_plain_python_makes(backend, tmp_path, request):
+    """Sources are opened in their own ways, and counted in one: many examples of one, and a few of each other."""
     name = request.node.callspec.id
+    few = 4 if name == "spark" else effort(3, 60)
 
     @settings(
-        max_examples=4 if name == "spark" else effort(8, 60),
+        max_examples=effort(25, 60) if name == "duckdb" else few,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )

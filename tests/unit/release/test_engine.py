@@ -29,7 +29,8 @@ class Refusing:
 @pytest.fixture
 def no_engines(monkeypatch):
     monkeypatch.setattr(engine, "_engines", {})
-    monkeypatch.setattr(engine, "_opened", {})
+    yield
+    engine.forget()
 
 
 def test_connections_are_separate_and_have_one_engine(no_engines, monkeypatch):
