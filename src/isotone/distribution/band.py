@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.array_types import Floats
-from isotone.distribution.estimate import running_totals
+from isotone.distribution.estimate import running_totals, variance_of
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
 from isotone.linear.least_squares import SumTree
@@ -65,7 +65,7 @@ class TotalsLaw:
         """The law of one line, drawn from the seed that was released with it."""
         rule, bins = mechanism.rule(line.number), line.bins
         tree, noise = mechanism.tree(bins), mechanism.counts_noise(rule, bins)
-        sd = math.sqrt(noise.variance)
+        sd = math.sqrt(variance_of(noise))
         scale, back = _scales(tree, bins)
         totals = running_totals(np.asarray(line.counts), bins, tree)
         size = max(1, _ROOM // line.counts.size)

@@ -18,7 +18,7 @@ from isotone.linear.strategy import DiscreteGaussian, Geometric
 from isotone.noise.simulate import public_stream
 from isotone.order.isotonic import pool_adjacent_violators
 
-__all__ = ["bin_counts", "posterior_counts", "running_totals", "shares_below"]
+__all__ = ["bin_counts", "posterior_counts", "running_totals", "shares_below", "variance_of"]
 
 MANY = 2_000
 """Of more bins the posterior takes too long: there it is least squares."""
@@ -27,14 +27,19 @@ PRIORS = ((0.06, 0.004, 0.004), (0.06, 0.03, 0.02), (0.2, 0.02, 0.02), (0.2, 0.1
 EMPTY, STAY = 0.3, 0.95
 """How likely the first bin is empty, and how often an empty bin follows on one."""
 PATHS, STEP, STEPS = 200, 0.1, 260
-_LEAST = 1e-5
-"""States are left out that are so much less likely than the likeliest of their bin, given its noisy count."""
+_EXACT, _LEAST = 1e-6, 1e-5
+"""Smaller variances are taken for the first. States are left out that are so much less likely than the likeliest of their bin, given its noisy count."""
 
 
 def running_totals(counts: Floats | Ints, bins: int, tree: SumTree | None) -> Floats:
     """Least-squares running totals over the bins (last axis), given noisy bins and sums of them."""
     values = np.asarray(counts, np.float64)
     return np.cumsum(values, axis=-1) if tree is None else tree.running_sums(values)
+
+
+def variance_of(noise: Geometric | DiscreteGaussian) -> float:
+    """The variance of the noise of a count, which is not quite none where the budget is enormous."""
+    return max(noise.variance, _EXACT)
 
 
 def bin_counts(mechanism: DistributionMechanism, line: MeasuredLine) -> Floats:
@@ -87,8 +92,7 @@ class _Chain:
 
     @classmethod
     def of(cls, seen: Floats, widths: Floats, noise: Geometric | DiscreteGaussian) -> _Chain:
-        sd = math.sqrt(noise.variance)
-        scale = sd / math.sqrt(2)
+        scale = math.sqrt(variance_of(noise) / 2)
         total = max(float(seen.sum()), 3 * scale, 4.0)
         top = float(np.log((np.maximum(seen, 0) + 4 * scale + 2) / widths).max())
         low = math.log(min(0.15 * scale, 0.3 * total / seen.size) / float(widths.max()))
@@ -183,11 +187,11 @@ def posterior_counts(
     """
     bins = widths.size
     means = _Chain.of(seen[:bins], widths, noise).paths(stream)
-    gain = means / (means + noise.variance)
+    gain = means / (means + variance_of(noise))
     spread = np.sqrt(means * (1 - gain)) * np.asarray(stream.standard_normal(means.shape))
     counts = np.maximum(means + gain * (seen[:bins, None] - means) + spread, 0.0)
     if tree is not None:
-        _condition(counts, seen, tree, noise.variance, stream)
+        _condition(counts, seen, tree, variance_of(noise), stream)
     return np.maximum(counts.mean(axis=1), 0.0)
 
 
@@ -214,9 +218,9 @@ def _log_likelihood(seen: Floats, means: Floats, noise: Geometric | DiscreteGaus
     """How likely a noisy count is where so many records are expected: about normal counts, with the noise."""
     spread = np.sqrt(means + 0.05)
     if isinstance(noise, DiscreteGaussian):
-        whole = spread**2 + noise.variance
+        whole = spread**2 + variance_of(noise)
         return -((seen - means) ** 2) / (2 * whole) - np.log(whole) / 2
-    rate = math.sqrt(2 / noise.variance)
+    rate = math.sqrt(2 / variance_of(noise))
     z, steep = (seen - means) / spread, rate * spread
     both = np.logaddexp(_log_erfcx((steep - z) / math.sqrt(2)), _log_erfcx((steep + z) / math.sqrt(2)))
     return both - z * z / 2

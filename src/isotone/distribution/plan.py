@@ -130,6 +130,7 @@ class DistributionPlan(Plan[ShapeRow]):
         return [("shape", *first[1:]), *rest]
 
 
+@np.errstate(all="ignore")
 def plan(
     mechanism: DistributionMechanism, n: int, repetitions: int = REPETITIONS, *, guessed: bool = True
 ) -> DistributionPlan:

@@ -129,6 +129,21 @@ def test_estimates_are_shares_that_rise_and_lie_near_the_truth() -> None:
         np.testing.assert_array_equal(bin_counts(mechanism, line), counts)  # the same for every reader
 
 
+@pytest.mark.parametrize("budget", [{"epsilon": 10**9}, {"rho": 10**6}], ids=str)
+def test_an_enormous_budget_has_no_noise_to_speak_of_and_the_records_shares(budget) -> None:
+    """Noise has a variance of 0 there, in floats."""
+    cells = np.arange(50)[None, None]
+    mechanism = DistributionMechanism(50, **budget)
+    line = mechanism.release(cells)[0]
+    truth = np.cumsum(cells[0, 0]) / cells.sum()
+    np.testing.assert_allclose(
+        shares_below(line.edges, bin_counts(mechanism, line)[0], 50)[1:], truth, atol=1e-4
+    )
+    band = band_for_records(mechanism, line, 0.9)
+    np.testing.assert_allclose(band.low[1:], truth, atol=1e-6)
+    np.testing.assert_allclose(band.high[1:], truth, atol=1e-6)
+
+
 def test_no_records_at_all_are_spread_evenly() -> None:
     found = shares_below(np.array([0, 5, 10]), np.zeros(2), 10)
     np.testing.assert_allclose(found, np.linspace(0, 1, 11))

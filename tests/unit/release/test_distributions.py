@@ -144,6 +144,12 @@ def test_descriptions_that_mean_nothing_are_refused(given, message) -> None:
         iso.Distribution("income", **given)
 
 
+def test_a_guess_of_no_records_is_refused_and_is_no_missing_guess() -> None:
+    described = iso.Distribution("income", bounds=(0, 9), unit="who", public_n=100)
+    with pytest.raises(InputError, match="at least 1"):
+        described.plan(epsilon=1, guess=0)
+
+
 def test_a_release_may_have_as_many_bins_as_cells_and_is_refused_before_that_is_too_much(ledger) -> None:
     many = {"who": np.arange(40_000), "income": np.arange(40_000) % 200}
     whole = iso.Distribution("income", bounds=(0, 199), grid="integers", unit="who")

@@ -228,8 +228,8 @@ class LineDescription(Description):
         """Errors to expect for about ``guess`` records, by stated shapes."""
         from isotone.distribution.plan import USUAL, plan
 
-        size = guess or self.public_n
-        made = plan(self.mechanism(guarantee), size or USUAL, guessed=size is not None)
+        size = self.public_n if guess is None else guess
+        made = plan(self.mechanism(guarantee), USUAL if size is None else size, guessed=size is not None)
         return replace(made, guarantee=guarantee)
 
     def least_budget(
@@ -238,7 +238,7 @@ class LineDescription(Description):
         """By simulation of stated shapes with about ``guess`` records."""
         from isotone.distribution.plan import least_budget, share_in_words
 
-        size = guess or self.public_n
+        size = self.public_n if guess is None else guess
         if size is None:
             raise InputError(
                 "About how many records are there? Give --records, a guess that is not read from the data."
