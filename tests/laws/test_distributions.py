@@ -96,6 +96,15 @@ def test_a_whole_release_loses_rho_at_most(neighbours, contributions) -> None:
         assert 0.9 < worst(mechanism, *orders, lines=lines) / 0.5 <= 1 + 1e-9
 
 
+@pytest.mark.parametrize(("neighbours", "contributions"), SETTINGS)
+@pytest.mark.parametrize("rho", ["1/100", "1/2", "3"])
+def test_decisions_cost_rho_by_the_range_of_their_losses(rho, neighbours, contributions) -> None:
+    """ε-bounded range is ε²/8-zCDP. What tiny lines lose is less, so that the walks above would not see twice as much."""
+    unit = Unit(contributions, neighbours)
+    losses = SPAN * unit.steps / Partition.zcdp(Fraction(rho), unit).scale
+    assert Fraction(rho) * (1 - Fraction(1, 10**9)) < losses**2 / 8 <= Fraction(rho)
+
+
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
 def test_a_public_number_of_records_costs_nothing_and_its_part_goes_to_the_rest(neighbours) -> None:
     with tiny():

@@ -229,6 +229,8 @@ def test_a_new_draw_moves_the_old_release_aside(desk):
     assert beside(desk) == ["out.charge-1"]
     assert load_release(desk / "out.charge-1").columns == first.columns
     assert load_release(folder).manifest.charge == 2
+    last, _, fresh = released(desk)  # who asks once more gets the last one
+    assert (last.manifest.charge, fresh, len(charges(desk))) == (2, False, 2)
 
 
 @pytest.mark.parametrize("kind", ["file", "full", "below a file", "read-only"])
