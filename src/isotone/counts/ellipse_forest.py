@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,7 @@ _WORK = 6e7
 """Above this many multiplications an evaluation is shortened by leaving out distant ancestors."""
 
 
-@dataclass(frozen=True)
-class Grove:
+class Grove(NamedTuple):
     """A folded forest.
 
     Node 0 is the virtual root, and nodes come in preorder.
@@ -209,7 +209,7 @@ def fit_forest(
 
     def objective(x: Floats) -> tuple[float, Floats] | None:
         a, s = unpack(x)
-        trace, gradient, by_scale, *_ = _evaluate(*_arrays(grove), a, s, bound)
+        trace, gradient, by_scale, *_ = _evaluate(grove, a, s, bound)
         if not (trace > 0 and np.isfinite(trace)):
             return None
         slope = 0.0 if max_size is None else by_scale * s * (1 - s)
@@ -245,13 +245,9 @@ def _start(grove: Grove, below: Floats, s: float, bound: float) -> Floats:
 
 
 def _ellipse(grove: Grove, ties: Floats, root_scale: float, bound: float) -> ForestEllipse:
-    trace, _, _, pivot, share, weight = _evaluate(*_arrays(grove), ties, root_scale, bound)
+    trace, _, _, pivot, share, weight = _evaluate(grove, ties, root_scale, bound)
     presence = weight[1:] / max(weight[0], weight.max())  # without ties to the root its own weight is zero
     return ForestEllipse(grove, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
-
-
-def _arrays(grove: Grove) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    return grove.parent, grove.depth, grove.width, grove.start, grove.times, grove.copies
 
 
 def _elements_below(grove: Grove) -> Floats:
@@ -262,17 +258,9 @@ def _elements_below(grove: Grove) -> Floats:
     return size
 
 
-@kernel(steps=lambda parent, depth, width, *_: 4 * int(((width + 1) ** 2).sum()))
+@kernel(steps=lambda grove, *_: 4 * int(((grove.width + 1) ** 2).sum()))
 def _evaluate(
-    parent: Ints,
-    depth: Ints,
-    width: Ints,
-    start: Ints,
-    times: Ints,
-    copies: Ints,
-    ties: Floats,
-    root_scale: float,
-    bound: float,
+    grove: Grove, ties: Floats, root_scale: float, bound: float
 ) -> tuple[float, Floats, float, Floats, Floats, Floats]:
     """Trace, gradient in the ties and in the root's scale, pivots, shares, and the diagonal of Z.
 
@@ -280,6 +268,7 @@ def _evaluate(
     E: every quantity of the elimination is carried along with its derivative (``…_d``). A trace of -1 says
     that M is not positive definite.
     """
+    _, _, _, parent, depth, times, copies, width, start = grove
     n = parent.size
     most = width.max() + 1
     front = np.zeros((depth.max() + 1, most, most))
@@ -302,9 +291,8 @@ def _evaluate(
             share[o + j] = -front[k, w, j] / d
             share_d[o + j] = (-front_d[k, w, j] - share[o + j] * dd) / d
         if x > 0:
-            _hand_over(
-                front, front_d, k, w, int(width[parent[x]]), times[x], share[o : o + w], share_d[o : o + w]
-            )
+            shares = share[o : o + w], share_d[o : o + w]
+            _hand_over((front, front_d), k, w, int(width[parent[x]]), times[x], shares)
         front[k, : w + 1, : w + 1] = 0.0
         front_d[k, : w + 1, : w + 1] = 0.0
     gradient, weight = np.zeros(ties.size), np.zeros(n)
@@ -312,9 +300,8 @@ def _evaluate(
     for x in range(n):  # the fronts now hold covariances of a node and its ancestors, from the root down
         k, w, o = depth[x], width[x], start[x]
         above = int(width[parent[x]]) if x > 0 else 0
-        variance, variance_d = _take_over(
-            front, front_d, k, w, above, pivot[x], pivot_d[x], share[o : o + w], share_d[o : o + w]
-        )
+        shares = share[o : o + w], share_d[o : o + w]
+        variance, variance_d = _take_over((front, front_d), k, w, above, (pivot[x], pivot_d[x]), shares)
         weight[x] = -variance_d
         if x > 0:
             trace += copies[x] * variance
@@ -327,19 +314,13 @@ def _evaluate(
 
 @kernel(inline="always")
 def _hand_over(
-    front: Floats,
-    front_d: Floats,
-    k: int,
-    w: int,
-    above: int,
-    times: int,
-    share: Floats,
-    share_d: Floats,
+    fronts: tuple[Floats, Floats], k: int, w: int, above: int, times: int, shares: tuple[Floats, Floats]
 ) -> None:
     """Add what is left of a node at depth ``k``, once for each twin, to the front of its parent.
 
     Ancestor ``j`` of the node is in place ``j + shift`` of its parent's list; the root keeps place 0.
     """
+    (front, front_d), (share, share_d) = fronts, shares
     shift = 1 + above - w
     for i in range(w):
         to_i = i + shift if i > 0 else 0
@@ -355,20 +336,19 @@ def _hand_over(
 
 @kernel(inline="always")
 def _take_over(
-    front: Floats,
-    front_d: Floats,
+    fronts: tuple[Floats, Floats],
     k: int,
     w: int,
     above: int,
-    pivot: float,
-    pivot_d: float,
-    share: Floats,
-    share_d: Floats,
+    pivots: tuple[float, float],
+    shares: tuple[Floats, Floats],
 ) -> tuple[float, float]:
     """Fill the covariances of a node at depth ``k`` from those of its parent.
 
     Returns its variance and derivative.
     """
+    (front, front_d), (share, share_d) = fronts, shares
+    pivot, pivot_d = pivots
     shift = 1 + above - w
     for i in range(w):
         to_i = i + shift if i > 0 else 0
@@ -395,12 +375,13 @@ def _take_over(
 # Lengths over filters are exact in 64 bits; variances and solutions are floats (docs/theory/gaussian.md, section 3).
 
 
-@kernel(steps=lambda parent, width, *_: parent.size + int(width.sum()))
-def filter_terms(parent: Ints, width: Ints, start: Ints, copies: Ints, pivot: Ints, ties: Ints) -> Ints:
+@kernel(steps=lambda grove, *_: grove.parent.size + int(grove.width.sum()))
+def filter_terms(grove: Grove, pivot: Ints, ties: Ints) -> Ints:
     """What each element adds to |Qv|² when it joins a filter that holds everything above it.
 
     In the row of z with running sum s down to y, y adds ``(s + q)² − s² = q (q + 2s)``.
     """
+    parent, copies, width, start = grove.parent, grove.copies, grove.width, grove.start
     terms = np.zeros(parent.size, np.int64)
     path = np.zeros(width.max() + 1, np.int64)
     for z in range(parent.size):
@@ -430,23 +411,15 @@ def heaviest_filter(parent: Ints, times: Ints, terms: Ints) -> int:
     return best[0]
 
 
-@kernel(steps=lambda parent, depth, width, *_: (parent.size + int(width.sum())) * (int(depth.max()) + 1))
-def longest_difference(
-    parent: Ints,
-    depth: Ints,
-    width: Ints,
-    start: Ints,
-    times: Ints,
-    copies: Ints,
-    pivot: Ints,
-    ties: Ints,
-) -> int:
+@kernel(steps=lambda g, *_: (g.parent.size + int(g.width.sum())) * (int(g.depth.max()) + 1))
+def longest_difference(grove: Grove, pivot: Ints, ties: Ints) -> int:
     """The largest |Q(v − v')|² over two filters, without the root.
 
     The elements in exactly one of them fall into pieces with nothing between them; a piece is what a filter
     leaves of the subtree under its highest element. So the best set of pieces in a subtree is either one piece
     with the subtree's top, or the best sets of the subtrees below.
     """
+    _, _, _, parent, depth, times, copies, width, start = grove
     n = parent.size
     as_top = np.zeros(n, np.int64)
     for t in range(1, depth.max() + 1):
@@ -480,11 +453,10 @@ def longest_difference(
     return best[0]
 
 
-@kernel(steps=lambda parent, depth, width, *_: 4 * parent.size * (int(width.max()) + 1) ** 2)
-def node_variances(
-    parent: Ints, depth: Ints, width: Ints, start: Ints, fresh: Floats, share: Floats
-) -> Floats:
+@kernel(steps=lambda grove, *_: 4 * grove.parent.size * (int(grove.width.max()) + 1) ** 2)
+def node_variances(grove: Grove, fresh: Floats, share: Floats) -> Floats:
     """Variances of all nodes, where a node is its shares of its ancestors plus independent fresh noise."""
+    parent, depth, width, start = grove.parent, grove.depth, grove.width, grove.start
     most = width.max() + 1
     front = np.zeros((depth.max() + 1, most, most))
     variance = fresh.copy()
@@ -507,25 +479,15 @@ def node_variances(
     return variance
 
 
-@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
+@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
 def nearest_integers(
-    parents: Ints,
-    top_down: Ints,
-    node: Ints,
-    width: Ints,
-    start: Ints,
-    pivot: Ints,
-    ties: Ints,
-    rooted: bool,
-    noise: Ints,
-    whole: Ints,
-    left: Ints,
-    limit: float,
+    grove: Grove, pivot: Ints, ties: Ints, rooted: bool, noise: Ints, whole: Ints, left: Ints, limit: float
 ) -> bool:
     """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each.
 
     False if some sum may exceed ``limit``; see :func:`.strategy.nearest_plane`.
     """
+    parents, top_down, node, _, _, _, _, width, start = grove
     n = node.size
     if rooted:
         if abs(float(noise[n])) > limit:
@@ -549,19 +511,10 @@ def nearest_integers(
     return True
 
 
-@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
-def solve_rows(
-    parents: Ints,
-    top_down: Ints,
-    node: Ints,
-    width: Ints,
-    start: Ints,
-    pivot: Ints,
-    ties: Ints,
-    noise: Floats,
-    rooted: bool,
-) -> Floats:
+@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
+def solve_rows(grove: Grove, pivot: Ints, ties: Ints, noise: Floats, rooted: bool) -> Floats:
     """``Q⁻¹ noise`` for each column. The last row is the root's."""
+    parents, top_down, node, _, _, _, _, width, start = grove
     n = node.size
     result = np.zeros_like(noise)
     if rooted:
@@ -578,18 +531,10 @@ def solve_rows(
     return result
 
 
-@kernel(steps=lambda parents, top_down, node, width, *_: node.size * (int(width.max()) + 1))
-def multiply_rows(
-    parents: Ints,
-    top_down: Ints,
-    node: Ints,
-    width: Ints,
-    start: Ints,
-    pivot: Ints,
-    ties: Ints,
-    counts: Floats,
-) -> Floats:
+@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
+def multiply_rows(grove: Grove, pivot: Ints, ties: Ints, counts: Floats) -> Floats:
     """``Q counts`` for each column. The last row is the root's."""
+    parents, top_down, node, _, _, _, _, width, start = grove
     n = node.size
     result = np.zeros_like(counts)
     result[n] = pivot[0] * counts[n]
@@ -626,9 +571,7 @@ def forest_bound(ellipse: ForestEllipse) -> float:
     elements = int(grove.copies[1:].sum())
 
     def above(roots: Floats) -> Ints:
-        result = [
-            _count_above(grove.parent, grove.times, grove.copies, gate, fresh, r * r) for r in roots.tolist()
-        ]
+        result = [_count_above(grove, gate, fresh, r * r) for r in roots.tolist()]
         return np.array(result, np.int64)
 
     # edges are square roots of eigenvalues; no eigenvalue exceeds the number of elements
@@ -657,12 +600,13 @@ def _gates(parent: Ints, presence: Floats) -> tuple[Floats, Floats]:
     return gate, fresh
 
 
-@kernel(steps=lambda parent, *_: 16 * parent.size)
-def _count_above(parent: Ints, times: Ints, copies: Ints, gate: Floats, fresh: Floats, value: float) -> int:
+@kernel(steps=lambda grove, *_: 16 * grove.parent.size)
+def _count_above(grove: Grove, gate: Floats, fresh: Floats, value: float) -> int:
     """The number of eigenvalues of V above ``value``.
 
     They are the negative pivots of the rooted inverse minus E/value.
     """
+    parent, times, copies = grove.parent, grove.times, grove.copies
     pivot = 1.0 / fresh
     pivot[1:] -= 1.0 / value
     negative = 0
@@ -716,7 +660,7 @@ class ForestStrategy:
         share = -self.ties / np.repeat(self.pivot, g.width)
         fresh = 1.0 / np.square(self.pivot.astype(np.float64))
         fresh[0] *= self.rooted  # a root that is known has no variance
-        by_node = node_variances(g.parent, g.depth, g.width, g.start, fresh, share)
+        by_node = node_variances(g, fresh, share)
         return np.append(by_node[g.node], by_node[:1]) if self.rooted else by_node[g.node]
 
     def covariance(self) -> Floats:
@@ -726,10 +670,10 @@ class ForestStrategy:
 
     def solve_integers(self, noise: Ints) -> Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
-        rows = (*self._paths(), self.pivot, self.ties, self.rooted)
+        rows = (self.grove, self.pivot, self.ties, self.rooted)
         whole, left = nearest_plane(nearest_integers, rows, np.append(noise, 0))
         fraction = solve_rows(
-            *self._paths(), self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
+            self.grove, self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
         )
         return (whole + np.rint(fraction[:, 0]).astype(np.int64))[: self.rows]
 
@@ -737,13 +681,13 @@ class ForestStrategy:
         """``Q⁻¹ noise`` for each row."""
         padded = np.zeros((self.elements + 1, len(noise)))
         padded[: self.rows] = noise.T
-        return solve_rows(*self._paths(), self.pivot, self.ties, padded, self.rooted)[: self.rows].T
+        return solve_rows(self.grove, self.pivot, self.ties, padded, self.rooted)[: self.rows].T
 
     def multiply(self, counts: Floats) -> Floats:
         """``Q counts`` for each row."""
         padded = np.zeros((self.elements + 1, len(counts)))
         padded[: self.rows] = counts.T
-        return multiply_rows(*self._paths(), self.pivot, self.ties, padded)[: self.rows].T
+        return multiply_rows(self.grove, self.pivot, self.ties, padded)[: self.rows].T
 
     def diagonal(self) -> Floats:
         """The pivots, by element."""
@@ -756,10 +700,6 @@ class ForestStrategy:
             return np.zeros(self.rows)
         ties = self.ties[self.grove.start[self.grove.node]].astype(np.float64)
         return np.append(ties, float(self.pivot[0]))
-
-    def _paths(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        g = self.grove
-        return g.parents, g.top_down, g.node, g.width, g.start
 
 
 def forest_strategy(
@@ -778,10 +718,10 @@ def forest_strategy(
     rootless = ellipse.root_scale == 0.0
     if pivot[1:].min() <= 0 or (pivot[0] <= 0 and not rootless):
         return None
-    longest = _longest(g, filter_terms(g.parent, g.width, g.start, g.copies, pivot, ties), max_size)
+    longest = _longest(g, filter_terms(g, pivot, ties), max_size)
     exchanges = adjacency(neighbours).exchanges
     if exchanges:
-        apart = longest_difference(g.parent, g.depth, g.width, g.start, g.times, g.copies, pivot, ties)
+        apart = longest_difference(g, pivot, ties)
         longest = min(int(apart), 4 * longest)
     pivot[0] = max(pivot[0], 1)  # unused if rootless
     return ForestStrategy(g, pivot, ties, not exchanges and not rootless, longest)

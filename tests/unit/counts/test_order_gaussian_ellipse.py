@@ -118,14 +118,13 @@ def test_the_dense_gradient_is_the_slope(max_size: int | None) -> None:
 def test_the_forest_gradient_is_the_slope(bound: float) -> None:
     rng = np.random.default_rng(3)
     g = plant(random_forest(12, rng))
-    shape = (g.parent, g.depth, g.width, g.start, g.times, g.copies)
     s = 0.7
     ties = _start(g, _elements_below(g), s, bound) * rng.uniform(0.9, 1.1, g.start[-1])
     direction, turn = rng.normal(size=ties.size), float(rng.normal())
-    trace, gradient, by_scale, *_ = _evaluate(*shape, ties, s, bound)
+    trace, gradient, by_scale, *_ = _evaluate(g, ties, s, bound)
     assert trace > 0
     h = 1e-7
-    ahead, behind = (_evaluate(*shape, ties + t * direction, s + t * turn, bound)[0] for t in (h, -h))
+    ahead, behind = (_evaluate(g, ties + t * direction, s + t * turn, bound)[0] for t in (h, -h))
     assert gradient @ direction + by_scale * turn == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
 
 
@@ -163,10 +162,8 @@ def test_twins_are_folded_into_one_node() -> None:
 def test_distant_ancestors_are_left_out_of_deep_forests_and_the_noise_stays_valid() -> None:
     two_chains = np.concatenate((np.arange(-1, 29), [-1], np.arange(30, 59)))
     grove = plant(two_chains)
-    short = plant(two_chains)
     width = np.minimum(grove.depth, 9)
-    object.__setattr__(short, "width", width)
-    object.__setattr__(short, "start", np.concatenate(([0], np.cumsum(width))))
+    short = grove._replace(width=width, start=np.concatenate(([0], np.cumsum(width))))
     full, cut = fit_forest(grove), fit_forest(short)
     assert full.trace < cut.trace < 2 * full.trace
     M = dense_precision(cut)
