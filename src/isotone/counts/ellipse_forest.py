@@ -16,11 +16,12 @@ from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Neighbours, adjacency
 
 __all__ = [
+    "FoldedForest",
     "ForestEllipse",
     "ForestStrategy",
-    "Grove",
     "filter_terms",
     "fit_forest",
+    "fold_forest",
     "forest_bound",
     "forest_strategy",
     "heaviest_filter",
@@ -29,7 +30,6 @@ __all__ = [
     "nearest_integers",
     "node_variances",
     "plain_strategy",
-    "plant",
     "solve_rows",
 ]
 
@@ -44,7 +44,7 @@ _WORK = 6e7
 """Above this many multiplications an evaluation is shortened by leaving out distant ancestors."""
 
 
-class Grove(NamedTuple):
+class FoldedForest(NamedTuple):
     """A folded forest.
 
     Node 0 is the virtual root, and nodes come in preorder.
@@ -71,7 +71,7 @@ class Grove(NamedTuple):
         return self.parent.size
 
 
-def plant(parents: NDArray[np.integer]) -> Grove:
+def fold_forest(parents: NDArray[np.integer]) -> FoldedForest:
     """The folded form of the forest in which ``parents`` is each element's upper cover, or -1."""
     above = parents.tolist()
     children: list[list[int]] = [[] for _ in range(len(above) + 1)]
@@ -94,7 +94,9 @@ def plant(parents: NDArray[np.integer]) -> Grove:
     width = np.minimum(depth, _affordable_window(depth) + 1)
     start = np.concatenate(([0], np.cumsum(width)))
     order = np.array(top_down, np.int64)
-    return Grove(np.asarray(parents, np.int64), order, node, parent, depth, times, copies, width, start)
+    return FoldedForest(
+        np.asarray(parents, np.int64), order, node, parent, depth, times, copies, width, start
+    )
 
 
 def _shapes(top_down: list[int], children: list[list[int]]) -> list[int]:
@@ -172,7 +174,7 @@ class ForestEllipse:
     marginals of the random filter that the gradient defines, from which the lower bound is built (section 6).
     """
 
-    grove: Grove
+    forest: FoldedForest
     pivot: Floats
     share: Floats
     root_scale: float
@@ -181,7 +183,7 @@ class ForestEllipse:
 
 
 def fit_forest(
-    grove: Grove,
+    forest: FoldedForest,
     max_size: int | None = None,
     *,
     steps: int = 400,
@@ -197,70 +199,70 @@ def fit_forest(
     from scipy.special import expit
 
     if tolerance is None:
-        tolerance = 1e-6 if grove.nodes <= 10_000 else 1e-5
-    below = _elements_below(grove)
+        tolerance = 1e-6 if forest.nodes <= 10_000 else 1e-5
+    below = _elements_below(forest)
     bound = 0.0 if max_size is None else 1.0 / max_size
     s = 1.0 if max_size is None else min(0.9, (max_size / float(below[0])) ** 0.5)
     mass = s * s * below / below[0] + (1 - s * s) * bound  # about the diagonal of M
-    scale = np.repeat(np.sqrt(grove.copies / mass), grove.width)
+    scale = np.repeat(np.sqrt(forest.copies / mass), forest.width)
 
     def unpack(x: Floats) -> tuple[Floats, float]:
         return x[:-1] / scale, 1.0 if max_size is None else float(expit(x[-1]))
 
     def objective(x: Floats) -> tuple[float, Floats] | None:
         a, s = unpack(x)
-        trace, gradient, by_scale, *_ = _evaluate(grove, a, s, bound)
+        trace, gradient, by_scale, *_ = _evaluate(forest, a, s, bound)
         if not (trace > 0 and np.isfinite(trace)):
             return None
         slope = 0.0 if max_size is None else by_scale * s * (1 - s)
         return float(np.log(trace)), np.append(gradient / scale, slope) / trace
 
-    begin = np.append(_start(grove, below, s, bound) * scale, np.log(s / (1 - s)) if s < 1 else 0.0)
+    begin = np.append(_start(forest, below, s, bound) * scale, np.log(s / (1 - s)) if s < 1 else 0.0)
     best = descend(
         objective, begin, steps=steps, tolerance=tolerance, progress=progress, what="shaping the noise"
     )
     a, s = unpack(best)
-    fitted = _ellipse(grove, a, s, bound)
+    fitted = _ellipse(forest, a, s, bound)
     if max_size is None:
         return fitted
-    a[grove.start[1:-1]] = 0.0
-    rootless = _ellipse(grove, a, 0.0, bound)
+    a[forest.start[1:-1]] = 0.0
+    rootless = _ellipse(forest, a, 0.0, bound)
     return rootless if rootless.trace <= fitted.trace * _NEARLY else fitted
 
 
-def _start(grove: Grove, below: Floats, s: float, bound: float) -> Floats:
+def _start(forest: FoldedForest, below: Floats, s: float, bound: float) -> Floats:
     """Ties to the parent alone that are surely inside the set.
 
     A mixture, with weight s², of ties in proportion to the subtree, and of ties for bounded records that
     leave every pivot at least half of the bound: siblings together take at most a quarter from their parent.
     """
-    children = np.bincount(grove.parent[1:], grove.times[1:], grove.nodes)
-    ties = np.zeros(int(grove.start[-1]))
-    to_parent = grove.start[2:] - 1
+    children = np.bincount(forest.parent[1:], forest.times[1:], forest.nodes)
+    ties = np.zeros(int(forest.start[-1]))
+    to_parent = forest.start[2:] - 1
     ties[to_parent] = 0.5 * s * s * below[1:] / below[0]
-    ties[to_parent] += 0.5 * (1 - s * s) * bound / np.sqrt(children[grove.parent[1:]])
-    at_top = grove.depth[1:] == 1
+    ties[to_parent] += 0.5 * (1 - s * s) * bound / np.sqrt(children[forest.parent[1:]])
+    at_top = forest.depth[1:] == 1
     ties[to_parent[at_top]] = 0.5 * s * below[1:][at_top] / below[0]  # the root's own scale is s
     return ties
 
 
-def _ellipse(grove: Grove, ties: Floats, root_scale: float, bound: float) -> ForestEllipse:
-    trace, _, _, pivot, share, weight = _evaluate(grove, ties, root_scale, bound)
+def _ellipse(forest: FoldedForest, ties: Floats, root_scale: float, bound: float) -> ForestEllipse:
+    trace, _, _, pivot, share, weight = _evaluate(forest, ties, root_scale, bound)
     presence = weight[1:] / max(weight[0], weight.max())  # without ties to the root its own weight is zero
-    return ForestEllipse(grove, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
+    return ForestEllipse(forest, pivot, share, root_scale, float(trace) if trace > 0 else np.inf, presence)
 
 
-def _elements_below(grove: Grove) -> Floats:
+def _elements_below(forest: FoldedForest) -> Floats:
     """How many elements lie in the subtree of one element of each node, itself included."""
-    size = np.ones(grove.nodes)
-    for x in range(grove.nodes - 1, 0, -1):
-        size[grove.parent[x]] += grove.times[x] * size[x]
+    size = np.ones(forest.nodes)
+    for x in range(forest.nodes - 1, 0, -1):
+        size[forest.parent[x]] += forest.times[x] * size[x]
     return size
 
 
-@kernel(steps=lambda grove, *_: 4 * int(((grove.width + 1) ** 2).sum()))
+@kernel(steps=lambda forest, *_: 4 * int(((forest.width + 1) ** 2).sum()))
 def _evaluate(
-    grove: Grove, ties: Floats, root_scale: float, bound: float
+    forest: FoldedForest, ties: Floats, root_scale: float, bound: float
 ) -> tuple[float, Floats, float, Floats, Floats, Floats]:
     """Trace, gradient in the ties and in the root's scale, pivots, shares, and the diagonal of Z.
 
@@ -268,7 +270,7 @@ def _evaluate(
     E: every quantity of the elimination is carried along with its derivative (``…_d``). A trace of -1 says
     that M is not positive definite.
     """
-    _, _, _, parent, depth, times, copies, width, start = grove
+    _, _, _, parent, depth, times, copies, width, start = forest
     n = parent.size
     most = width.max() + 1
     front = np.zeros((depth.max() + 1, most, most))
@@ -375,13 +377,13 @@ def _take_over(
 # Lengths over filters are exact in 64 bits; variances and solutions are floats (docs/theory/gaussian.md, section 3).
 
 
-@kernel(steps=lambda grove, *_: grove.parent.size + int(grove.width.sum()))
-def filter_terms(grove: Grove, pivot: Ints, ties: Ints) -> Ints:
+@kernel(steps=lambda forest, *_: forest.parent.size + int(forest.width.sum()))
+def filter_terms(forest: FoldedForest, pivot: Ints, ties: Ints) -> Ints:
     """What each element adds to |Qv|² when it joins a filter that holds everything above it.
 
     In the row of z with running sum s down to y, y adds ``(s + q)² − s² = q (q + 2s)``.
     """
-    parent, copies, width, start = grove.parent, grove.copies, grove.width, grove.start
+    parent, copies, width, start = forest.parent, forest.copies, forest.width, forest.start
     terms = np.zeros(parent.size, np.int64)
     path = np.zeros(width.max() + 1, np.int64)
     for z in range(parent.size):
@@ -412,14 +414,14 @@ def heaviest_filter(parent: Ints, times: Ints, terms: Ints) -> int:
 
 
 @kernel(steps=lambda g, *_: (g.parent.size + int(g.width.sum())) * (int(g.depth.max()) + 1))
-def longest_difference(grove: Grove, pivot: Ints, ties: Ints) -> int:
+def longest_difference(forest: FoldedForest, pivot: Ints, ties: Ints) -> int:
     """The largest |Q(v − v')|² over two filters, without the root.
 
     The elements in exactly one of them fall into pieces with nothing between them; a piece is what a filter
     leaves of the subtree under its highest element. So the best set of pieces in a subtree is either one piece
     with the subtree's top, or the best sets of the subtrees below.
     """
-    _, _, _, parent, depth, times, copies, width, start = grove
+    _, _, _, parent, depth, times, copies, width, start = forest
     n = parent.size
     as_top = np.zeros(n, np.int64)
     for t in range(1, depth.max() + 1):
@@ -453,10 +455,10 @@ def longest_difference(grove: Grove, pivot: Ints, ties: Ints) -> int:
     return best[0]
 
 
-@kernel(steps=lambda grove, *_: 4 * grove.parent.size * (int(grove.width.max()) + 1) ** 2)
-def node_variances(grove: Grove, fresh: Floats, share: Floats) -> Floats:
+@kernel(steps=lambda forest, *_: 4 * forest.parent.size * (int(forest.width.max()) + 1) ** 2)
+def node_variances(forest: FoldedForest, fresh: Floats, share: Floats) -> Floats:
     """Variances of all nodes, where a node is its shares of its ancestors plus independent fresh noise."""
-    parent, depth, width, start = grove.parent, grove.depth, grove.width, grove.start
+    parent, depth, width, start = forest.parent, forest.depth, forest.width, forest.start
     most = width.max() + 1
     front = np.zeros((depth.max() + 1, most, most))
     variance = fresh.copy()
@@ -479,15 +481,22 @@ def node_variances(grove: Grove, fresh: Floats, share: Floats) -> Floats:
     return variance
 
 
-@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
+@kernel(steps=lambda forest, *_: forest.node.size * (int(forest.width.max()) + 1))
 def nearest_integers(
-    grove: Grove, pivot: Ints, ties: Ints, rooted: bool, noise: Ints, whole: Ints, left: Ints, limit: float
+    forest: FoldedForest,
+    pivot: Ints,
+    ties: Ints,
+    rooted: bool,
+    noise: Ints,
+    whole: Ints,
+    left: Ints,
+    limit: float,
 ) -> bool:
     """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each.
 
     False if some sum may exceed ``limit``; see :func:`.strategy.nearest_plane`.
     """
-    parents, top_down, node, _, _, _, _, width, start = grove
+    parents, top_down, node, _, _, _, _, width, start = forest
     n = node.size
     if rooted:
         if abs(float(noise[n])) > limit:
@@ -511,10 +520,10 @@ def nearest_integers(
     return True
 
 
-@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
-def solve_rows(grove: Grove, pivot: Ints, ties: Ints, noise: Floats, rooted: bool) -> Floats:
+@kernel(steps=lambda forest, *_: forest.node.size * (int(forest.width.max()) + 1))
+def solve_rows(forest: FoldedForest, pivot: Ints, ties: Ints, noise: Floats, rooted: bool) -> Floats:
     """``Q⁻¹ noise`` for each column. The last row is the root's."""
-    parents, top_down, node, _, _, _, _, width, start = grove
+    parents, top_down, node, _, _, _, _, width, start = forest
     n = node.size
     result = np.zeros_like(noise)
     if rooted:
@@ -531,10 +540,10 @@ def solve_rows(grove: Grove, pivot: Ints, ties: Ints, noise: Floats, rooted: boo
     return result
 
 
-@kernel(steps=lambda grove, *_: grove.node.size * (int(grove.width.max()) + 1))
-def multiply_rows(grove: Grove, pivot: Ints, ties: Ints, counts: Floats) -> Floats:
+@kernel(steps=lambda forest, *_: forest.node.size * (int(forest.width.max()) + 1))
+def multiply_rows(forest: FoldedForest, pivot: Ints, ties: Ints, counts: Floats) -> Floats:
     """``Q counts`` for each column. The last row is the root's."""
-    parents, top_down, node, _, _, _, _, width, start = grove
+    parents, top_down, node, _, _, _, _, width, start = forest
     n = node.size
     result = np.zeros_like(counts)
     result[n] = pivot[0] * counts[n]
@@ -566,12 +575,12 @@ _ALMOST_OPEN = 1 - 1e-9
 
 def forest_bound(ellipse: ForestEllipse) -> float:
     """The bound from gates that give each element its presence in the optimal ellipse."""
-    grove = ellipse.grove
-    gate, fresh = _gates(grove.parent, np.append(1.0, np.clip(ellipse.presence, 1e-12, 1.0)))
-    elements = int(grove.copies[1:].sum())
+    forest = ellipse.forest
+    gate, fresh = _gates(forest.parent, np.append(1.0, np.clip(ellipse.presence, 1e-12, 1.0)))
+    elements = int(forest.copies[1:].sum())
 
     def above(roots: Floats) -> Ints:
-        result = [_count_above(grove, gate, fresh, r * r) for r in roots.tolist()]
+        result = [_count_above(forest, gate, fresh, r * r) for r in roots.tolist()]
         return np.array(result, np.int64)
 
     # edges are square roots of eigenvalues; no eigenvalue exceeds the number of elements
@@ -600,13 +609,13 @@ def _gates(parent: Ints, presence: Floats) -> tuple[Floats, Floats]:
     return gate, fresh
 
 
-@kernel(steps=lambda grove, *_: 16 * grove.parent.size)
-def _count_above(grove: Grove, gate: Floats, fresh: Floats, value: float) -> int:
+@kernel(steps=lambda forest, *_: 16 * forest.parent.size)
+def _count_above(forest: FoldedForest, gate: Floats, fresh: Floats, value: float) -> int:
     """The number of eigenvalues of V above ``value``.
 
     They are the negative pivots of the rooted inverse minus E/value.
     """
-    parent, times, copies = grove.parent, grove.times, grove.copies
+    parent, times, copies = forest.parent, forest.times, forest.copies
     pivot = 1.0 / fresh
     pivot[1:] -= 1.0 / value
     negative = 0
@@ -635,10 +644,10 @@ def _count_above(grove: Grove, gate: Floats, fresh: Floats, value: float) -> int
 class ForestStrategy:
     """The strategy Q for a forest.
 
-    ``pivot[x]`` is on the diagonal of node x, and ``ties`` are at its ancestors (see :class:`Grove`).
+    ``pivot[x]`` is on the diagonal of node x, and ``ties`` are at its ancestors (see :class:`FoldedForest`).
     """
 
-    grove: Grove
+    forest: FoldedForest
     pivot: Ints
     ties: Ints
     rooted: bool
@@ -647,7 +656,7 @@ class ForestStrategy:
     @property
     def elements(self) -> int:
         """The number of elements."""
-        return self.grove.node.size
+        return self.forest.node.size
 
     @property
     def rows(self) -> int:
@@ -656,7 +665,7 @@ class ForestStrategy:
 
     def variances(self) -> Floats:
         """Diagonal of (Q'Q)⁻¹, from the root down in O(Σ depth²)."""
-        g = self.grove
+        g = self.forest
         share = -self.ties / np.repeat(self.pivot, g.width)
         fresh = 1.0 / np.square(self.pivot.astype(np.float64))
         fresh[0] *= self.rooted  # a root that is known has no variance
@@ -670,10 +679,10 @@ class ForestStrategy:
 
     def solve_integers(self, noise: Ints) -> Ints:
         """Nearest-plane rounding from the root down, then the fraction that is left."""
-        rows = (self.grove, self.pivot, self.ties, self.rooted)
+        rows = (self.forest, self.pivot, self.ties, self.rooted)
         whole, left = nearest_plane(nearest_integers, rows, np.append(noise, 0))
         fraction = solve_rows(
-            self.grove, self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
+            self.forest, self.pivot, self.ties, left[:, None].astype(np.float64), self.rooted
         )
         return (whole + np.rint(fraction[:, 0]).astype(np.int64))[: self.rows]
 
@@ -681,24 +690,24 @@ class ForestStrategy:
         """``Q⁻¹ noise`` for each row."""
         padded = np.zeros((self.elements + 1, len(noise)))
         padded[: self.rows] = noise.T
-        return solve_rows(self.grove, self.pivot, self.ties, padded, self.rooted)[: self.rows].T
+        return solve_rows(self.forest, self.pivot, self.ties, padded, self.rooted)[: self.rows].T
 
     def multiply(self, counts: Floats) -> Floats:
         """``Q counts`` for each row."""
         padded = np.zeros((self.elements + 1, len(counts)))
         padded[: self.rows] = counts.T
-        return multiply_rows(self.grove, self.pivot, self.ties, padded)[: self.rows].T
+        return multiply_rows(self.forest, self.pivot, self.ties, padded)[: self.rows].T
 
     def diagonal(self) -> Floats:
         """The pivots, by element."""
-        by_element = self.pivot[np.append(self.grove.node, 0)].astype(np.float64)
+        by_element = self.pivot[np.append(self.forest.node, 0)].astype(np.float64)
         return by_element[: self.rows]
 
     def root_column(self) -> Floats:
         """The ties to the root, by element."""
         if not self.rooted:
             return np.zeros(self.rows)
-        ties = self.ties[self.grove.start[self.grove.node]].astype(np.float64)
+        ties = self.ties[self.forest.start[self.forest.node]].astype(np.float64)
         return np.append(ties, float(self.pivot[0]))
 
 
@@ -709,7 +718,7 @@ def forest_strategy(
     max_size: int | None = None,
 ) -> ForestStrategy | None:
     """The ellipse on an integer scale of ``2**bits``, or None if that is too coarse to be invertible."""
-    g = ellipse.grove
+    g = ellipse.forest
     scale = np.sqrt(ellipse.pivot) * 2.0**bits
     real = -np.repeat(scale, g.width) * ellipse.share
     real[g.start[1:-1]] *= ellipse.root_scale  # the root stands for root_scale times the number of records
@@ -732,17 +741,17 @@ def plain_strategy(elements: int, bits: int, coordinates: int) -> ForestStrategy
 
     The same multiple of each count, for records that move ``coordinates`` counts.
     """
-    grove = plant(np.full(elements, -1))
-    pivot = np.full(grove.nodes, 1 << bits)
-    return ForestStrategy(grove, pivot, np.zeros(grove.start[-1], np.int64), False, coordinates << 2 * bits)
+    forest = fold_forest(np.full(elements, -1))
+    pivot = np.full(forest.nodes, 1 << bits)
+    return ForestStrategy(forest, pivot, np.zeros(forest.start[-1], np.int64), False, coordinates << 2 * bits)
 
 
-def _longest(grove: Grove, terms: Ints, max_size: int | None) -> int:
+def _longest(forest: FoldedForest, terms: Ints, max_size: int | None) -> int:
     """The largest |Qv|² over the filters, or a bound on it for those of at most ``max_size`` elements."""
     if max_size is None:
-        return int(heaviest_filter(grove.parent, grove.times, terms))
+        return int(heaviest_filter(forest.parent, forest.times, terms))
     order = np.argsort(-terms[1:])
-    heaviest, copies = terms[1:][order], grove.copies[1:][order]
+    heaviest, copies = terms[1:][order], forest.copies[1:][order]
     taken = np.diff(np.minimum(np.append(0, np.cumsum(copies)), max_size))
     return int(terms[0]) + sum(
         int(t) * int(c) for t, c in zip(heaviest, taken, strict=True) if t > 0 and c > 0

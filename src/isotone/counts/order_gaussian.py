@@ -26,10 +26,10 @@ from isotone.counts.ellipse import (
 from isotone.counts.ellipse_forest import (
     ForestEllipse,
     fit_forest,
+    fold_forest,
     forest_bound,
     forest_strategy,
     plain_strategy,
-    plant,
 )
 from isotone.counts.mechanism import (
     ConcentratedMechanism,
@@ -435,7 +435,7 @@ class Ellipse:
     def _presence(self) -> NDArray[np.float64]:
         """How often each element is in the random filter behind the bound, bottom-up."""
         if isinstance(self.ellipse, ForestEllipse):
-            return self.ellipse.presence[self.ellipse.grove.node - 1][self.bottom_up]
+            return self.ellipse.presence[self.ellipse.forest.node - 1][self.bottom_up]
         if isinstance(self.ellipse, DenseEllipse):
             return self.ellipse.presence
         raise AssertionError("a chain has its own bound")
@@ -528,13 +528,13 @@ def _forest_shape(
     neighbours: Neighbours,
     progress: Progress,
 ) -> Ellipse:
-    grove = plant(parents)
-    ellipse = fit_forest(grove, max_size, progress=progress)
-    bottom_up = grove.top_down[::-1]
+    forest = fold_forest(parents)
+    ellipse = fit_forest(forest, max_size, progress=progress)
+    bottom_up = forest.top_down[::-1]
     leq = None
     if active.size <= _LARGEST_FILTER_BOUND and method == "forest":
         leq = np.eye(active.size, dtype=np.bool_)
-        for x in grove.top_down.tolist():
+        for x in forest.top_down.tolist():
             if parents[x] >= 0:
                 leq[x] |= leq[parents[x]]
         leq = leq[np.ix_(bottom_up, bottom_up)]

@@ -27,8 +27,8 @@ from isotone.counts.ellipse_forest import (
     _evaluate,
     _start,
     fit_forest,
+    fold_forest,
     forest_bound,
-    plant,
 )
 from isotone.order import Poset
 
@@ -50,7 +50,7 @@ def random_forest(size: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 def dense_precision(e: ForestEllipse) -> NDArray[np.float64]:
     """M on the elements and the root (last), from the factor of the elimination."""
-    g, n = e.grove, e.grove.node.size
+    g, n = e.forest, e.forest.node.size
     M = np.zeros((n + 1, n + 1))
     M[n, n] = e.pivot[0]
     for x in range(n):
@@ -117,7 +117,7 @@ def test_the_dense_gradient_is_the_slope(max_size: int | None) -> None:
 @pytest.mark.parametrize("bound", [0.0, 0.25])
 def test_the_forest_gradient_is_the_slope(bound: float) -> None:
     rng = np.random.default_rng(3)
-    g = plant(random_forest(12, rng))
+    g = fold_forest(random_forest(12, rng))
     s = 0.7
     ties = _start(g, _elements_below(g), s, bound) * rng.uniform(0.9, 1.1, g.start[-1])
     direction, turn = rng.normal(size=ties.size), float(rng.normal())
@@ -134,7 +134,7 @@ def test_forest_and_dense_methods_agree() -> None:
         parents = random_forest(12, rng)
         P = order_of(parents)
         for max_size in (None, 3):
-            sparse = fit_forest(plant(parents), max_size, tolerance=1e-9)
+            sparse = fit_forest(fold_forest(parents), max_size, tolerance=1e-9)
             dense = fit_dense(bottom_up(P), max_size, tolerance=1e-9)
             assert sparse.trace == pytest.approx(dense.trace, rel=1e-5)
 
@@ -142,7 +142,7 @@ def test_forest_and_dense_methods_agree() -> None:
 def test_the_factor_of_a_forest_is_in_the_family() -> None:
     rng = np.random.default_rng(5)
     for parents in (SURVEY[:9], random_forest(9, rng), np.full(6, -1), np.arange(-1, 6)):
-        ellipse = fit_forest(plant(parents))
+        ellipse = fit_forest(fold_forest(parents))
         M = dense_precision(ellipse)
         P = order_of(parents)
         for J in filters(P):
@@ -152,19 +152,19 @@ def test_the_factor_of_a_forest_is_in_the_family() -> None:
 
 
 def test_twins_are_folded_into_one_node() -> None:
-    g = plant(SURVEY)
+    g = fold_forest(SURVEY)
     # the root; hyp with a chain and a leaf; cholesterol with six twins; asthma with three
     assert g.nodes == 1 + 4 + 2 + 2
     assert sorted(g.copies[1:].tolist()) == [1, 1, 1, 1, 1, 1, 3, 6]
-    assert plant(np.full(1000, -1)).nodes == 2
+    assert fold_forest(np.full(1000, -1)).nodes == 2
 
 
 def test_distant_ancestors_are_left_out_of_deep_forests_and_the_noise_stays_valid() -> None:
     two_chains = np.concatenate((np.arange(-1, 29), [-1], np.arange(30, 59)))
-    grove = plant(two_chains)
-    width = np.minimum(grove.depth, 9)
-    short = grove._replace(width=width, start=np.concatenate(([0], np.cumsum(width))))
-    full, cut = fit_forest(grove), fit_forest(short)
+    forest = fold_forest(two_chains)
+    width = np.minimum(forest.depth, 9)
+    short = forest._replace(width=width, start=np.concatenate(([0], np.cumsum(width))))
+    full, cut = fit_forest(forest), fit_forest(short)
     assert full.trace < cut.trace < 2 * full.trace
     M = dense_precision(cut)
     for a, b in ((0, 0), (30, 0), (7, 23), (30, 30)):
@@ -188,21 +188,21 @@ def test_a_window_keeps_as_many_ancestors_as_an_evaluation_can_afford(elements: 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 50, 1000])
 def test_an_antichain_has_its_closed_form(n: int) -> None:
-    ellipse = fit_forest(plant(np.full(n, -1)), tolerance=1e-10)
+    ellipse = fit_forest(fold_forest(np.full(n, -1)), tolerance=1e-10)
     assert ellipse.trace == pytest.approx(n * (math.sqrt(n) + 1) ** 2 / 4, rel=1e-6)
 
 
 @pytest.mark.parametrize("m", [1, 2, 6, 100])
 def test_a_star_has_its_closed_form(m: int) -> None:
-    ellipse = fit_forest(plant(np.array([-1] + [0] * m)), tolerance=1e-10)
+    ellipse = fit_forest(fold_forest(np.array([-1] + [0] * m)), tolerance=1e-10)
     assert ellipse.trace == pytest.approx(((m + math.sqrt(m + 4)) / 2) ** 2, rel=1e-6)
 
 
 def test_the_expected_figures() -> None:
-    assert fit_forest(plant(SURVEY)).trace / 15**2 == pytest.approx(0.3456, abs=5e-5)
+    assert fit_forest(fold_forest(SURVEY)).trace / 15**2 == pytest.approx(0.3456, abs=5e-5)
     assert fit_chain(50).trace / 50**2 == pytest.approx(0.0820, abs=6e-5)
     assert fit_chain(500).trace / 500**2 == pytest.approx(0.0149, abs=5e-5)
-    assert fit_forest(plant(np.full(50, -1))).trace / 50**2 == pytest.approx(0.3257, abs=5e-5)
+    assert fit_forest(fold_forest(np.full(50, -1))).trace / 50**2 == pytest.approx(0.3257, abs=5e-5)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 250])
@@ -247,9 +247,9 @@ def test_the_lower_bound_is_tight_where_the_best_ellipse_is_known() -> None:
 def test_the_forest_bound_counts_the_eigenvalues_of_a_random_filter() -> None:
     rng = np.random.default_rng(6)
     for parents in (SURVEY, random_forest(40, rng)):
-        ellipse = fit_forest(plant(parents))
+        ellipse = fit_forest(fold_forest(parents))
         n = parents.size
-        presence = np.minimum(ellipse.presence[ellipse.grove.node - 1], 1 - 1e-9)
+        presence = np.minimum(ellipse.presence[ellipse.forest.node - 1], 1 - 1e-9)
         gate = np.array([presence[x] / (presence[p] if p >= 0 else 1.0) for x, p in enumerate(parents)])
         leq = order_of(parents).leq_matrix()
         V = np.array([[np.prod(gate[leq[x] | leq[y]]) for y in range(n)] for x in range(n)])
@@ -259,7 +259,7 @@ def test_the_forest_bound_counts_the_eigenvalues_of_a_random_filter() -> None:
 
 def test_bounded_noise_is_never_worse_than_independent_noise() -> None:
     for k in (1, 2, 5, 20, 49):
-        ellipse = fit_forest(plant(np.full(50, -1)), k)
+        ellipse = fit_forest(fold_forest(np.full(50, -1)), k)
         assert ellipse.trace <= 50 * k * (1 + 1e-4)
         bound = filter_bound(np.eye(50, dtype=bool), np.full(50, 0.5), k, rounds=2)
         assert ellipse.trace >= bound * (1 - 1e-9)

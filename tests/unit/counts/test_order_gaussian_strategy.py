@@ -142,7 +142,7 @@ def test_the_nearest_plane_leaves_half_a_pivot_at_most(bits: int) -> None:
     rng = np.random.default_rng(bits)
     for _ in range(20):
         noise = rng.integers(-(2**bits), 2**bits, strategy.rows)
-        rows = (strategy.grove, strategy.pivot, strategy.ties, strategy.rooted)
+        rows = (strategy.forest, strategy.pivot, strategy.ties, strategy.rooted)
         whole, left = nearest_plane(nearest_integers, rows, noise)
         assert np.all(2 * np.abs(left) <= strategy.diagonal())
         Q = matrix_of(strategy).astype(object)
