@@ -19,27 +19,6 @@ from isotone.privacy.checks import confidence_level, did_you_mean, shown
 if TYPE_CHECKING:
     from isotone.order import Poset
 
-__all__ = [
-    "AT_THE_LIMIT",
-    "NOT_KNOWN",
-    "UNUSUAL",
-    "Estimate",
-    "FeasibleRegion",
-    "Measured",
-    "changes",
-    "clipped",
-    "combined",
-    "common_scale",
-    "given_records",
-    "population_proportion",
-    "population_share",
-    "ratio",
-    "shown_ratio",
-    "summed",
-    "widened",
-]
-
-
 # Estimates with intervals, ratios and regions.
 
 # A figure with its interval, as it is shown.

@@ -35,25 +35,6 @@ import numpy as np
 from isotone.errors import MissingExtraError
 from isotone.lazy import install
 
-__all__ = [
-    "MOST_PLAIN_STEPS",
-    "PLAIN_STEPS",
-    "Flag",
-    "Floats",
-    "Int",
-    "Ints",
-    "Kernel",
-    "Real",
-    "Word",
-    "Words",
-    "cache_directory",
-    "can_compile",
-    "committed",
-    "has_compiler",
-    "kernel",
-    "most_steps",
-]
-
 # Names for what kernels work with. Indexing an array gives a machine scalar in compiled code, which numpy's
 # own annotations cannot say: to a type checker they are Any.
 Flag = Any  # bool

@@ -20,8 +20,6 @@ from isotone.errors import MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["from_extra", "install", "new_axes", "public_names"]
-
 
 def from_extra(module: str, extra: str) -> Any:
     """A module of a library that is not part of every installation, or an error that says how to get it.

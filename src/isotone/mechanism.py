@@ -17,19 +17,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from isotone.privacy.guarantee import Guarantee
 
-__all__ = [
-    "Error",
-    "ExpectedError",
-    "HasGroups",
-    "HasGuarantee",
-    "HasLogDensity",
-    "HasMethod",
-    "HasTotal",
-    "Mechanism",
-    "Progress",
-    "no_progress",
-]
-
 Progress = Callable[[float, str], None]
 """Called as ``progress(fraction_done, what)`` during long work; fractions never go back."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.table import Table
 
-__all__ = ["Column", "Plan", "Row", "aligned", "least_budget"]
-
 _FAR = 20
 """Errors further apart than this factor are drawn on a logarithmic axis."""
 

@@ -28,18 +28,6 @@ import numpy as np
 from isotone.errors import IsotoneError
 from isotone.mechanism import Progress, no_progress
 
-__all__ = [
-    "OwnFolder",
-    "alone_in",
-    "orphans",
-    "own_folder",
-    "scratch",
-    "silent",
-    "taken",
-    "unheard",
-]
-
-
 try:
     import fcntl
 except ImportError:  # not a POSIX system

@@ -10,35 +10,6 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-__all__ = [
-    "MARK",
-    "SMALL",
-    "Axis",
-    "LogAxis",
-    "NestedRow",
-    "bars",
-    "below",
-    "beside",
-    "cumulative",
-    "curve",
-    "curves",
-    "distribution",
-    "element",
-    "heat_map",
-    "labels",
-    "limits",
-    "nested_dots",
-    "number",
-    "picture",
-    "polyline",
-    "shortened",
-    "text",
-    "text_width",
-    "ticks",
-    "wrapped",
-]
-
-
 # Elements and axes of a drawing.
 
 # Elements of an SVG picture as escaped text, and about how wide a text is.

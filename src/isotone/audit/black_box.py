@@ -16,21 +16,6 @@ from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = [
-    "Finding",
-    "OutputScore",
-    "Sides",
-    "audit",
-    "clopper_pearson",
-    "draw_both",
-    "epsilon_bound",
-    "guarantee_of",
-    "learn_scores",
-    "rho_bound",
-    "violates",
-]
-
-
 # From the counts of an event to a lower bound on the privacy loss, with a stated confidence.
 
 _ORDERS = (1.05, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)

@@ -21,18 +21,6 @@ from isotone.order import Poset
 from isotone.order.closure import some_record
 from isotone.privacy.guarantee import Guarantee, Number
 
-__all__ = [
-    "AuditReport",
-    "ExactFinding",
-    "audit_count_mechanism",
-    "audit_exact",
-    "example_of",
-    "gaussian_distance",
-    "gaussian_epsilon",
-    "matrix_loss",
-]
-
-
 # Exact audits of Gaussian noise.
 #
 # The privacy of two normal laws with one covariance is known in closed form.

@@ -18,21 +18,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from isotone.mechanism import no_progress
 
-__all__ = [
-    "AsJson",
-    "Command",
-    "Group",
-    "Quiet",
-    "ReleaseFolder",
-    "SpecPath",
-    "errors",
-    "json_text",
-    "out",
-    "printable",
-    "progress_bar",
-    "show",
-]
-
 
 class _Flags:
     """Flags are shown as flags, without the type of a value that they do not take."""

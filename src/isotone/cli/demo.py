@@ -14,8 +14,6 @@ import typer
 
 from isotone.cli.console import out
 
-__all__ = ["demo", "write_example"]
-
 SPEC = """\
 [data]
 path = "residents.csv"

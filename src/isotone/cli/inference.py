@@ -15,8 +15,6 @@ from isotone.errors import InputError
 if TYPE_CHECKING:
     from isotone.release import Release
 
-__all__ = ["change", "combine", "quantile", "share", "survival"]
-
 Confidence = Annotated[
     float | None, typer.Option(help="The confidence of the interval; that of the release if left out.")
 ]

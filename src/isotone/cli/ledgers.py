@@ -18,8 +18,6 @@ from isotone.privacy.guarantee import Neighbours
 if TYPE_CHECKING:
     from isotone.ledger import Ledger
 
-__all__ = ["ledger_app"]
-
 ledger_app = typer.Typer(
     help="A data set's privacy budget: create it, look at it, export it.", no_args_is_help=True, cls=Group
 )

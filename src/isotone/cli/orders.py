@@ -12,8 +12,6 @@ from isotone.cli.console import AsJson, Command, Group, out, printable, show
 from isotone.errors import InputError
 from isotone.lazy import from_extra
 
-__all__ = ["order_app"]
-
 order_app = typer.Typer(help="Look at a partial order before it is used.", no_args_is_help=True, cls=Group)
 
 OrderPath = Annotated[

@@ -24,23 +24,6 @@ from isotone.cli.console import (
 from isotone.errors import InputError
 from isotone.lazy import install
 
-__all__ = [
-    "audit",
-    "check",
-    "export",
-    "keygen",
-    "plan",
-    "release",
-    "release_table",
-    "report",
-    "require_desk",
-    "schema",
-    "serve",
-    "sign",
-    "verify",
-]
-
-
 # The command plan, with plans side by side.
 
 

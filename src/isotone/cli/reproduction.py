@@ -13,8 +13,6 @@ import typer
 from isotone.cli.console import out, progress_bar
 from isotone.errors import InputError
 
-__all__ = ["experiments", "load_experiment", "reproduce"]
-
 
 def experiments_folder() -> Path:
     """The ``experiments`` folder of the checkout that this package runs from."""

@@ -11,8 +11,6 @@ from isotone.cli.console import AsJson, Quiet, SpecPath, out, progress_bar, show
 from isotone.cli.release import release_table
 from isotone.errors import InputError
 
-__all__ = ["series_app"]
-
 series_app = typer.Typer(
     help="Counts over time on one budget: open a series, close its periods, show it.", no_args_is_help=True
 )

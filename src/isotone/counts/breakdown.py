@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.privacy.checks import did_you_mean, one_of, require_list, shown
 
-__all__ = ["MOST_NUMBERS", "Attribute", "Breakdown", "Margin", "margin_of", "read_breakdown"]
-
 T = TypeVar("T", np.int64, np.float64)
 
 Margin = tuple[int, ...]

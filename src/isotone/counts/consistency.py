@@ -20,8 +20,6 @@ from isotone.order import Poset, project
 if TYPE_CHECKING:
     from isotone.counts.margins import MarginsMechanism
 
-__all__ = ["consistent", "consistent_margins"]
-
 
 def consistent(
     P: Poset,

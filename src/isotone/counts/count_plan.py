@@ -63,23 +63,6 @@ from isotone.privacy.checks import (
 )
 from isotone.privacy.guarantee import ADDING, REPLACING, Guarantee, Unit, budget_of
 
-__all__ = [
-    "Build",
-    "Candidate",
-    "CountPlan",
-    "CountRow",
-    "Setting",
-    "advice",
-    "best_mechanism",
-    "candidates",
-    "choose_mechanism",
-    "count_mechanism",
-    "count_mechanisms",
-    "plan",
-    "spelling",
-]
-
-
 _LARGE_RATE = 1000
 """Beyond this rate noise on integers is far below that of real numbers, and bounds for the latter say nothing."""
 

@@ -39,17 +39,6 @@ from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Neighbours
 
-__all__ = [
-    "LARGEST_STACK",
-    "DifferenceBodyMechanism",
-    "GroupedDifferenceMechanism",
-    "InterleavedSampler",
-    "can_stack",
-    "interleaved_sampler",
-    "spans",
-]
-
-
 # Extended bipartitions with an interleaving of their sides, for noise shaped by differences of records.
 #
 # All pairs of an extended bipartition and an interleaving of its two sides are equally likely. So the extended

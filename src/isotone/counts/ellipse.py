@@ -15,22 +15,6 @@ from isotone.kernels import kernel
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Neighbours, adjacency
 
-__all__ = [
-    "LARGEST_CHAIN_OF_DIFFERENCES",
-    "ChainEllipse",
-    "DenseEllipse",
-    "EllipseCertificate",
-    "WeightedChanges",
-    "descend",
-    "equalise",
-    "filter_bound",
-    "fit_chain",
-    "fit_chain_differences",
-    "fit_dense",
-    "fit_dense_nonnegative",
-]
-
-
 # Minimising a smooth convex function that is defined on an open set only.
 #
 # L-BFGS (Nocedal 1980) with a backtracking line search that also steps back from points outside the set. No

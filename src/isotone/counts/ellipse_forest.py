@@ -15,25 +15,6 @@ from isotone.linear.strategy import nearest_plane
 from isotone.mechanism import Progress, no_progress
 from isotone.privacy.guarantee import Neighbours, adjacency
 
-__all__ = [
-    "FoldedForest",
-    "ForestEllipse",
-    "ForestStrategy",
-    "filter_terms",
-    "fit_forest",
-    "fold_forest",
-    "forest_bound",
-    "forest_strategy",
-    "heaviest_filter",
-    "longest_difference",
-    "multiply_rows",
-    "nearest_integers",
-    "node_variances",
-    "plain_strategy",
-    "solve_rows",
-]
-
-
 # A forest in preorder under a virtual root, with equal subtrees folded, for sparse elimination.
 #
 # Siblings with equal subtrees below them are *twins*. An optimal ellipse can be chosen that treats twins alike

@@ -27,8 +27,6 @@ from isotone.privacy.checks import Number, did_you_mean, exact, whole_number
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Neighbours, adjacency
 
-__all__ = ["FixedRootMechanism"]
-
 T = TypeVar("T", np.int64, np.float64)
 
 _MOST_RECORDS = 10**12

@@ -32,25 +32,6 @@ from isotone.privacy.checks import Number, exact
 from isotone.privacy.draws import SeededDraws
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = [
-    "AddsUp",
-    "GaussianShares",
-    "TreeGaussianMechanism",
-    "TreeLaplaceMechanism",
-    "check_paths",
-    "consistent_hierarchy",
-    "exact_shares",
-    "gaussian_shares",
-    "project_tree",
-    "replacing_cost",
-    "require_hierarchy",
-    "shares_by_element",
-    "shares_by_node",
-    "uniform_shares",
-    "worst_weights",
-]
-
-
 # The tree behind an order whose records have one leaf each.
 #
 # In a hierarchy the children of every element exclude each other. Where they are no partition, a record may stop at

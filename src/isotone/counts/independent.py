@@ -37,19 +37,6 @@ from isotone.privacy.checks import Number, truth, whole_number
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = [
-    "BoundedPosetMechanism",
-    "DiscreteGaussianMechanism",
-    "DiscreteLaplaceMechanism",
-    "GaussianMechanism",
-    "HierarchicalMechanism",
-    "IndependentMechanism",
-    "LaplaceMechanism",
-    "TooFewDrawsError",
-    "chains_of",
-]
-
-
 _SMALLEST_RATE = Fraction(1, 2**44)
 
 

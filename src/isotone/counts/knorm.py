@@ -46,14 +46,6 @@ from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = [
-    "KNormMechanism",
-    "LInfinityMechanism",
-    "PosetMechanism",
-    "RateOne",
-]
-
-
 # Half-widths of K-norm noise at rate 1.
 #
 # With another budget the noise is the same on another scale, and division keeps the ranks of floats. So what was drawn for

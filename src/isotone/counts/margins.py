@@ -52,24 +52,6 @@ from isotone.privacy.checks import Number, confidence_level, exact, one_of, show
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = [
-    "Cell",
-    "MarginShares",
-    "Margins",
-    "MarginsMechanism",
-    "MarginsPlan",
-    "MarginsRow",
-    "best_shares",
-    "draws_of_margins",
-    "importance_of",
-    "margins_law",
-    "margins_mechanism",
-    "plan_margins",
-    "precisions",
-    "require_shares",
-]
-
-
 UNIT = 10_000
 """Shares are multiples of one over this."""
 

@@ -15,21 +15,6 @@ from isotone.array_types import Floats, Ints
 from isotone.counts.breakdown import Attribute, Breakdown, Margin
 from isotone.linear.least_squares import Hierarchy, TreeLeastSquares
 
-__all__ = [
-    "Components",
-    "Estimator",
-    "LevelFit",
-    "Levels",
-    "MarginLeastSquares",
-    "NestedComponents",
-    "NestedLeastSquares",
-    "NestedMeans",
-    "components_of",
-    "estimator_of",
-    "is_small",
-]
-
-
 # Least squares along the levels of one attribute, where all nodes of a level are measured alike.
 #
 # For each level it says how much of the variance of an estimate comes from the noise of that level

@@ -28,8 +28,6 @@ from isotone.privacy.guarantee import Guarantee, Neighbours
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["MatrixMechanism", "has_few_records", "longest_change", "records_of"]
-
 MOST_ELEMENTS, MOST_RECORDS, MOST_SUMS = 200, 1_000, 64
 """The most elements of a part, the most filters it has, and the most sums of its steps that are measured."""
 

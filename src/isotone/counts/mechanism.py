@@ -28,33 +28,6 @@ from isotone.privacy.checks import Number, exact, shown, whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
-__all__ = [
-    "AdditiveMechanism",
-    "Care",
-    "ConcentratedMechanism",
-    "Counts",
-    "LinearCounts",
-    "PureMechanism",
-    "Sensitivity",
-    "care_of",
-    "care_weights",
-    "cared_error",
-    "check_counts",
-    "check_records",
-    "cut",
-    "cut_all",
-    "deviation",
-    "gaussian_guarantee",
-    "gaussian_total",
-    "gaussian_variance",
-    "k_norm_total",
-    "largest_record",
-    "log_differences",
-    "log_hull",
-    "relative_to",
-]
-
-
 # One checked count for each element of an order.
 #
 # Counts of closed records are integers, not negative, and grow along the order: whoever says yes to ``a`` says

@@ -51,21 +51,6 @@ from isotone.privacy.checks import whole_number
 from isotone.privacy.draws import ExactDraws, require_exact
 from isotone.privacy.guarantee import Neighbours, adjacency, checked_neighbours
 
-__all__ = [
-    "LARGEST_CHAIN",
-    "LARGEST_DENSE",
-    "DenseStrategy",
-    "Ellipse",
-    "OrderGaussianMechanism",
-    "best_strategy",
-    "causal_strategy",
-    "chain_strategy",
-    "dense_strategy",
-    "exact_gram",
-    "shape_of",
-]
-
-
 # The integer strategy of any order, as a dense upper triangle.
 #
 # Elements come bottom-up and the root last.

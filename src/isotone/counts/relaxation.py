@@ -49,18 +49,6 @@ from isotone.order.poset import Poset
 if TYPE_CHECKING:
     from isotone.counts.sampler import TableSource
 
-__all__ = [
-    "KEPT_STREAM",
-    "KeptDraws",
-    "LogCount",
-    "Relaxation",
-    "Starts",
-    "put_back",
-    "relax",
-    "try_pairs",
-]
-
-
 Orders = NDArray[np.int32]
 Starts = tuple[tuple[str, tuple[int, ...]], ...]
 """For each stream, by the end of its label, the words that the walks began with that were kept, ascending."""

@@ -13,28 +13,6 @@ from isotone.array_types import Floats, Ints
 from isotone.kernels import kernel
 from isotone.order.poset import Poset
 
-__all__ = [
-    "BITS",
-    "Int64",
-    "Matrix",
-    "Worth",
-    "component",
-    "copied",
-    "estimated_share",
-    "fits",
-    "fits_with",
-    "grow",
-    "members",
-    "missing_pairs",
-    "new_tree",
-    "restore",
-    "rows_of",
-    "split",
-    "split_module",
-    "wander",
-]
-
-
 # The modules of an order, found so often that all of it is compiled.
 #
 # Sets of elements are rows of machine words with ``BITS`` bits each. An order is two such rows for each element x: the

@@ -23,7 +23,7 @@ from isotone.linear.mechanism import LAW_STREAM
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
-from isotone.order.bipartitions.counting import Tables, draw, kept, tables, within_reach
+from isotone.order.bipartitions.counting import Tables, draw, tables, within_reach
 from isotone.order.bipartitions.coupling import TwoLevels
 from isotone.order.bipartitions.moments import (
     expected_products,
@@ -31,35 +31,9 @@ from isotone.order.bipartitions.moments import (
     expected_squares,
 )
 from isotone.order.bipartitions.small import ELEMENTS, Part, SmallRows, is_small, part_of
+from isotone.order.bipartitions.walk import kept
 from isotone.order.closure import ends_by_start
 from isotone.privacy.draws import ExactDraws, require_exact
-
-__all__ = [
-    "SHARE",
-    "CoupledSource",
-    "Method",
-    "Recent",
-    "Sampler",
-    "Settle",
-    "Simulate",
-    "Source",
-    "TableSource",
-    "Words",
-    "as_rows",
-    "bottom_up",
-    "build_sampler",
-    "difference_norms",
-    "largest_parts",
-    "mean_of_rows",
-    "noise_rows",
-    "norms",
-    "places",
-    "running_totals",
-    "sample_extended_bipartition",
-    "sampler",
-    "seeded",
-]
-
 
 # The norm whose unit ball is the hull of all records.
 #

@@ -45,16 +45,6 @@ from isotone.privacy.checks import Number, confidence_level
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = [
-    "FieldLaw",
-    "FieldSampler",
-    "FieldTypes",
-    "TreeFieldMechanism",
-    "field_shares",
-    "leaf_sums",
-]
-
-
 _WIDEST = 1 << 14
 """The largest grid. Noise that needs more is that of a larger rate, spread out: to about one part in a thousand."""
 

@@ -26,35 +26,6 @@ from isotone.curves.problem import FINE, Records
 from isotone.errors import InputError
 from isotone.privacy.checks import confidence_level, one_of
 
-__all__ = [
-    "COUNT",
-    "KINDS",
-    "VALUES",
-    "Band",
-    "GridBand",
-    "LineBand",
-    "MeasuredSums",
-    "PossibleSums",
-    "PosteriorFit",
-    "RoundShares",
-    "StepBand",
-    "TurnedBand",
-    "credible_band",
-    "cumulant",
-    "curve_of",
-    "log_threshold",
-    "no_band",
-    "placed_starts",
-    "population_band",
-    "possible_sums",
-    "reach",
-    "records_band",
-    "spread_of",
-    "tilts",
-    "why_no_population",
-]
-
-
 # Where the bins of the next round begin, from what the last one released and public numbers.
 
 CROWDS, RISES = 0.6, 0.25

@@ -19,20 +19,6 @@ from isotone.kernels import kernel
 from isotone.noise.bits import exp_negative, log_two
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 
-__all__ = [
-    "MOST_EDGES",
-    "Circuit",
-    "CircuitTables",
-    "CurveDraws",
-    "ExactCurveDraws",
-    "SeededCurveDraws",
-    "WideTotals",
-    "cheapest",
-    "descend",
-    "exact_draws",
-]
-
-
 # The totals of a circuit in integers of any size.
 #
 # For the rare draw that the floats of :mod:`isotone.curves.circuits` leave open.

@@ -43,38 +43,6 @@ from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import UnitKey
 from isotone.reading.grids import PointSource
 
-__all__ = [
-    "CROWDED",
-    "CURVES",
-    "DESIGNS",
-    "MANY",
-    "METHODS",
-    "OTHER_CURVES",
-    "TREE_POINTS",
-    "ChainProblem",
-    "Curve",
-    "CurveMechanism",
-    "DrawShares",
-    "DrawnValues",
-    "Imbalance",
-    "MeanBins",
-    "MechanismRule",
-    "QuantileBins",
-    "Reference",
-    "RegressionMechanism",
-    "RiskBound",
-    "StepFit",
-    "TreeMechanism",
-    "TurnedMechanism",
-    "fit_counted",
-    "least_risk",
-    "planned",
-    "point_source",
-    "risk",
-    "usual_points",
-]
-
-
 # A released curve. Values at the points of a public grid, and nothing else.
 
 Fit = TypeVar("Fit")

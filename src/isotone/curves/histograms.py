@@ -17,15 +17,6 @@ from isotone.curves.problem import CurveSetting, Records
 from isotone.curves.tree import HalvingScore, Parts, grow, move_boundaries
 from isotone.kernels import kernel
 
-__all__ = [
-    "HistogramFit",
-    "HistogramShares",
-    "Windows",
-    "best_steps",
-    "noisy_losses",
-]
-
-
 # Noisy histograms of ``y`` in bins of ``x``, and the increasing steps that fit them best.
 #
 # For losses that no sum determines (absolute, pinball, Huber). Each record is counted in one cell of one bin, so the noise

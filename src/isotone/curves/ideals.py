@@ -18,21 +18,6 @@ from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.order import Leaf, Node, Parallel, Prime
 
-__all__ = [
-    "MOST_IDEALS",
-    "MOST_QUOTIENT_IDEALS",
-    "MOST_WORDS",
-    "CompositionNode",
-    "Cut",
-    "IdealList",
-    "ListedRegion",
-    "OrderComposition",
-    "Region",
-    "compose",
-    "list_ideals",
-]
-
-
 # All ideals of a small order, listed, and the least isotonic losses on both sides of each.
 #
 # An ideal (down-set) holds everything below each of its elements. Orders of few elements or small width have few

@@ -16,15 +16,6 @@ from isotone.curves.posterior import pooled
 from isotone.curves.problem import FINE, Records
 from isotone.curves.tree import AdditiveScore, BoundaryScore, HalvingScore, Parts, draw_boundaries, merged
 
-__all__ = [
-    "LineFit",
-    "RefinedLineFit",
-    "find_jumps",
-    "lines_through",
-    "sloped",
-]
-
-
 # Turn a released step curve into lines.
 #
 # The steps say more than their values, if the curve behind them has few jumps.

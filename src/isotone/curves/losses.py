@@ -15,24 +15,6 @@ from isotone.errors import InputError
 from isotone.kernels import kernel
 from isotone.privacy.checks import exact, shown
 
-__all__ = [
-    "LOSSES",
-    "ROWS",
-    "Absolute",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Pinball",
-    "Slopes",
-    "Squared",
-    "add_linear_losses",
-    "add_table_losses",
-    "differences",
-    "largest_range",
-    "parse_loss",
-]
-
-
 # The derivative of a loss as an integer, on the fine grid of ``y``.
 
 

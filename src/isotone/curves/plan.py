@@ -32,8 +32,6 @@ from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["CurvePlan", "CurveRow", "plan"]
-
 UNIT = (Fraction(0), Fraction(1))
 LARGEST_SIMULATION = 100_000
 LEAST = 1e-12

@@ -53,29 +53,6 @@ from isotone.privacy.checks import Number, shown, truth
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.values import text_of, values_of
 
-__all__ = [
-    "METHODS",
-    "MOST_NODES",
-    "MOST_THRESHOLD_LEVELS",
-    "TABLE",
-    "Branches",
-    "Elements",
-    "Leaves",
-    "MeasuredElements",
-    "MeasuredPosetTree",
-    "OrderMechanism",
-    "PosetBaseline",
-    "PosetProblem",
-    "PosetTree",
-    "PrivatePosetRegression",
-    "branches",
-    "grow_regions",
-    "many_records",
-    "mechanism_for",
-    "rule_for",
-]
-
-
 # What is public about one fit on an order.
 
 METHODS = ("additive", "threshold", "baseline", "coupling", "auto")

@@ -16,40 +16,6 @@ from isotone.curves.circuits import CurveDraws
 from isotone.curves.problem import FINE, CurveSetting, Records
 from isotone.order.isotonic import pool_adjacent_violators
 
-__all__ = [
-    "BinValues",
-    "CountNoise",
-    "CountTable",
-    "CurvePosterior",
-    "GaussianNoise",
-    "GeometricNoise",
-    "NoisySums",
-    "Prior",
-    "Rates",
-    "bin_values",
-    "curve_posterior",
-    "equal_bins",
-    "even_starts",
-    "evidence_of_nothing",
-    "faint",
-    "middles",
-    "noisy_count",
-    "noisy_means",
-    "noisy_sums",
-    "noisy_total",
-    "pooled",
-    "posterior_of",
-    "posterior_of_straight_odds",
-    "priors",
-    "rates_of",
-    "rescaled",
-    "straight_odds",
-    "value_grid",
-    "values_of_bins",
-    "without_clashes",
-]
-
-
 # The law of a Poisson count with two-sided geometric noise, in closed form.
 #
 # With ``α = exp(−rate)`` the noise has the weight ``(1−α)/(1+α)·α^|a−k|``. The counts up to ``a`` and those above it are

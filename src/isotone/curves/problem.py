@@ -22,36 +22,6 @@ from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.values import reals, units, values_of
 
-__all__ = [
-    "COUNTING_SHARE",
-    "FINE",
-    "LEVELS",
-    "MOST_POINTS",
-    "WHY_RANGE",
-    "ConcentratedSetting",
-    "CurveSetting",
-    "FitBudget",
-    "FitMethod",
-    "Grid",
-    "GridSpec",
-    "Records",
-    "RegressionProblem",
-    "check_columns",
-    "check_length",
-    "columns_of",
-    "fit_guarantee",
-    "make_grid",
-    "numbers_of",
-    "only_column",
-    "parse_interval",
-    "parse_y",
-    "read_records",
-    "root_below",
-    "row_count",
-    "shape_of",
-]
-
-
 # Public grids, of where a curve can change and which values a record can have.
 #
 # Everything a mechanism of this package sees of a record are two integers: the index of its ``x`` and the

@@ -58,29 +58,6 @@ from isotone.errors import InputError, LedgerError
 from isotone.privacy.checks import Number, one_of, shown, truth
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = [
-    "AUTO_SHARE",
-    "SEVERAL",
-    "TABLE",
-    "ClassifierBase",
-    "ComparisonWarning",
-    "EstimatorBase",
-    "EvaluatedCurve",
-    "LedgerKeeper",
-    "PlainBase",
-    "PrivacyWarning",
-    "PrivateEstimator",
-    "PrivateIsotonicRegression",
-    "charged",
-    "choose_direction",
-    "mechanism_for",
-    "not_fitted",
-    "rule_for",
-    "sums_for",
-    "warn_of_published",
-]
-
-
 # What the private estimators share. That is scikit-learn's conventions, and what becomes of a ledger.
 #
 # Their base classes are scikit-learn's where it is installed, and a small one elsewhere.

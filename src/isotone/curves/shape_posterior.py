@@ -32,18 +32,6 @@ from isotone.curves.shapes import (
 from isotone.errors import InputError
 from isotone.order.isotonic import pool_adjacent_violators
 
-__all__ = [
-    "BinnedDraw",
-    "CurveDraw",
-    "NearestOfShape",
-    "PieceDraw",
-    "PosteriorOfShape",
-    "ShapedChain",
-    "draw_bound",
-    "point_costs",
-]
-
-
 # One exact draw from the exponential mechanism over a whole class of curves.
 #
 # The method of the sources' Appendix A for increasing curves (the baseline), and of every shape constraint. The

@@ -23,31 +23,6 @@ if TYPE_CHECKING:
     from isotone.curves.cuts import ChainProblem
     from isotone.curves.shape_posterior import CurveDraw, PieceDraw
 
-__all__ = [
-    "SHAPES",
-    "Concave",
-    "ConstantPieces",
-    "Convex",
-    "CurveGraph",
-    "CurveShape",
-    "LinearGraph",
-    "LinearPieces",
-    "Lipschitz",
-    "Monotone",
-    "all_pieces",
-    "constant_graph",
-    "convex_graph",
-    "linear_graph",
-    "lipschitz_graph",
-    "monotone_graph",
-    "parse_shape",
-    "piece_costs",
-    "refuse_many_edges",
-    "spread_knots",
-    "whole",
-]
-
-
 # Graphs whose paths are the increasing curves of a shape, on a grid of ``points`` by ``values``.
 #
 # In each graph every path from a source to the sink is one curve. A *value node* ``(point, value)`` carries the loss of

@@ -32,19 +32,6 @@ from isotone.order import Parallel, Poset
 from isotone.order.isotonic import project_bottom_up
 from isotone.privacy.checks import shown, truth, whole_number
 
-__all__ = [
-    "Arrangement",
-    "FeatureOrder",
-    "GridRegion",
-    "Order",
-    "ProductOrder",
-    "arrange",
-    "few_ideals",
-    "listed",
-    "whole",
-]
-
-
 # Products of chains, without listing their relations.
 #
 # This is the order of several binned columns.

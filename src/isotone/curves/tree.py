@@ -15,22 +15,6 @@ from isotone.curves.circuits import CurveDraws
 from isotone.curves.losses import Slopes
 from isotone.curves.problem import FINE, CurveSetting, Records
 
-__all__ = [
-    "AdditiveScore",
-    "BoundaryScore",
-    "HalvingScore",
-    "Inside",
-    "Parts",
-    "Runs",
-    "Score",
-    "draw_boundaries",
-    "draw_cuts",
-    "grow",
-    "merged",
-    "move_boundaries",
-]
-
-
 # The tree of cuts. Halve the range of values again and again, and let private cuts of the domain follow.
 #
 # At every level the domain is partitioned into parts, and each part has an interval of values of the same width.

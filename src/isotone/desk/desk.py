@@ -11,8 +11,6 @@ from isotone.desk.folder import DRAFT, Root
 from isotone.desk.jobs import Jobs
 from isotone.errors import IsotoneError
 
-__all__ = ["Desk", "Said"]
-
 _MOST = 200
 
 

@@ -37,8 +37,6 @@ from isotone.reading.questions import Question
 from isotone.release.result import write_file
 from isotone.release.spec import Spec, parse_spec
 
-__all__ = ["Draft", "import_draft", "new_draft", "open_draft"]
-
 _NAME = re.compile(r"[\w./-]+")
 _ID = re.compile(r"[\w-]{8,40}", re.ASCII)
 _STUB: dict[str, Any] = {"order": {"elements": ["x"]}}

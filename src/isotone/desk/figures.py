@@ -32,21 +32,6 @@ from isotone.release.kinds.counts.description import Counts
 from isotone.release.spec import Spec
 from isotone.svg import MARK, Axis, bars, below, element, picture, text, wrapped
 
-__all__ = [
-    "Account",
-    "Goal",
-    "account",
-    "budget_bar",
-    "budget_for",
-    "count_accuracy",
-    "guessed_bars",
-    "odds",
-    "order_picture",
-    "read_guesses",
-    "simulated_dots",
-]
-
-
 # A ledger as a steward looks at it, and what a guarantee means for one person.
 
 _BELIEFS = ("0.01", "0.1", "0.5")

@@ -26,27 +26,6 @@ from isotone.reading.text_files import header_names
 from isotone.release.spec import DataEntries, Spec
 from isotone.series.state import SECRET
 
-__all__ = [
-    "CSV",
-    "DATA",
-    "DRAFT",
-    "FORMS",
-    "LEDGER",
-    "PLACES",
-    "PRIVATE",
-    "PUBLIC",
-    "PathError",
-    "Root",
-    "UnnamedError",
-    "columns_of",
-    "name_public",
-    "public_files",
-    "require_inside",
-    "require_no_data",
-    "small_text",
-]
-
-
 CSV = (".csv", ".tsv", ".txt")
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 DATA = (*CSV, *_PARQUET, *_ARROW, ".jsonl", ".ndjson")

@@ -19,8 +19,6 @@ from isotone.reading.sources import uncut
 from isotone.release.description import ColumnName
 from isotone.release.spec import sections
 
-__all__ = ["Entry", "cut_in_words", "form_of", "in_words", "require_columns"]
-
 _WORDS = {True: "yes", False: "no"}
 _LABELS = {
     ("data", "separator"): "What stands between the fields of a CSV",

@@ -24,19 +24,6 @@ from isotone.release.result import Release, has_file, load_release, read_file
 from isotone.release.spec import Spec, deliver, open_ledger
 from isotone.release.verify import Verdict, verify
 
-__all__ = [
-    "STAGES",
-    "Jobs",
-    "Made",
-    "Task",
-    "archive",
-    "made_in",
-    "release_at",
-    "report_of",
-    "request_of",
-]
-
-
 # Releases under way.
 #
 # A release runs in a thread of its own, through the same function as on the command line. How far it is stays in memory,

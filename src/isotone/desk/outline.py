@@ -15,8 +15,6 @@ from typing import Literal
 from isotone.errors import OrderError
 from isotone.order import Poset
 
-__all__ = ["Outline", "Problem", "can_be_written", "read_outline", "write_outline"]
-
 _TAB = 4
 _MOST = 20_000
 _MARK = re.compile(r"(-+|=+)\s+(?=\S)")

@@ -25,20 +25,6 @@ from isotone.desk.words import FormError, lines
 from isotone.errors import IsotoneError
 from isotone.release.result import in_digits
 
-__all__ = [
-    "STEPS",
-    "back",
-    "desk_of",
-    "draft_of",
-    "fields",
-    "go",
-    "page",
-    "piece",
-    "said_of",
-    "screen",
-    "writable",
-]
-
 STEPS = (
     ("data", "Data"),
     ("what", "What"),

@@ -26,24 +26,6 @@ from isotone.release.report import HEADINGS, guarantee_in_words
 from isotone.release.spec import Spec, load_spec
 from isotone.release.verify import verify
 
-__all__ = [
-    "CHANGED",
-    "Submission",
-    "amount_of",
-    "download",
-    "job",
-    "one",
-    "progress",
-    "redraw",
-    "release",
-    "releases",
-    "report",
-    "require_confirmed",
-    "require_data",
-    "submission",
-]
-
-
 # The last screen releases. Type the budget to confirm, see the stages, read the result.
 
 CHANGED = "The spec is not the one that was reviewed. Go back to the review."

@@ -30,25 +30,6 @@ from isotone.release.report import guarantee_in_words, report_html
 from isotone.release.result import Release
 from isotone.release.spec import Spec, make_ledger
 
-__all__ = [
-    "REPORT_POLICY",
-    "accuracy",
-    "begin",
-    "budget",
-    "check",
-    "data",
-    "keep",
-    "look_accuracy",
-    "look_data",
-    "look_what",
-    "preview",
-    "review",
-    "simulated_release",
-    "start",
-    "what",
-]
-
-
 # The first screen says what to release, or opens a spec or a draft.
 
 

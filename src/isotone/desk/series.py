@@ -27,8 +27,6 @@ from isotone.release.over_time import Standing, published
 from isotone.release.result import Release
 from isotone.release.spec import Spec
 
-__all__ = ["release"]
-
 _OPENING = {"the noise is planned": 0.6, "the release is rehearsed": 0.9}
 _CLOSING = {"the data is read": 1.0}
 

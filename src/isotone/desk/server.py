@@ -36,15 +36,6 @@ from isotone.desk.pages import page
 from isotone.desk.words import lines
 from isotone.errors import InputError, IsotoneError
 
-__all__ = [
-    "START",
-    "Guard",
-    "Keys",
-    "make_app",
-    "serve",
-]
-
-
 # The secrets of one run of the desk.
 
 

@@ -35,8 +35,6 @@ from isotone.release.result import Release
 from isotone.release.spec import Spec
 from isotone.release.whatif import epsilon_for
 
-__all__ = ["SIMULATED", "Sheet", "all_sheets", "is_live", "sheet_for", "sheet_named", "sheet_of"]
-
 SIMULATED = Stamp(0, "2000-01-01T00:00:00+00:00", "simulated")
 """What stands in the place of a charge."""
 USUAL = 100

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isotone.errors import InputError, IsotoneError
 
-__all__ = ["UNCHARGED", "FormError", "lines", "number", "release_lines"]
-
 UNCHARGED = "Nothing was charged."
 _ODD = (
     "Something unexpected went wrong. Nothing more is shown here, because it might quote data. The same command in a terminal may "

@@ -20,8 +20,6 @@ from isotone.linear.least_squares import SumTree
 from isotone.noise.simulate import public_stream
 from isotone.privacy.checks import confidence_level
 
-__all__ = ["MOST_CONFIDENT", "ShareBand", "TotalsLaw", "band_for_population", "band_for_records"]
-
 DRAWS = 999
 MOST_CONFIDENT = 0.99
 """So much confidence the draws can tell."""

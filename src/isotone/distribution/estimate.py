@@ -18,8 +18,6 @@ from isotone.linear.strategy import DiscreteGaussian, Geometric
 from isotone.noise.simulate import public_stream
 from isotone.order.isotonic import pool_adjacent_violators
 
-__all__ = ["bin_counts", "posterior_counts", "running_totals", "shares_below", "variance_of"]
-
 MANY = 2_000
 """Of more bins the posterior takes too long: there it is least squares."""
 PRIORS = ((0.06, 0.004, 0.004), (0.06, 0.03, 0.02), (0.2, 0.02, 0.02), (0.2, 0.1, 0.05), (0.5, 0.25, 0.1))

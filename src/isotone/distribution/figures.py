@@ -13,8 +13,6 @@ import numpy as np
 from isotone.array_types import Floats, Ints
 from isotone.distribution.band import ShareBand
 
-__all__ = ["LineFigures"]
-
 Interval = tuple[float, float, float]
 """An estimate, and the ends of its interval."""
 _LEVELS = 2_000

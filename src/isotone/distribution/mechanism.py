@@ -20,8 +20,6 @@ from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
-__all__ = ["FEW", "LEAST", "MOST_CELLS", "DistributionMechanism", "LineRule", "MeasuredLine"]
-
 FEW, LEAST = 600, 60
 """Below so many records times ε a release is small, and of no use."""
 MOST_CELLS = 1_000_000

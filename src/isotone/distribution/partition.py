@@ -19,8 +19,6 @@ from isotone.privacy.calibration import largest_pure
 from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee, Unit
 
-__all__ = ["LOSS", "ROOTS", "SPAN", "Partition", "roots"]
-
 ROOTS = 8
 """So many even parts are there before anything is halved."""
 LOSS = Fraction(2607, 1000)

@@ -22,8 +22,6 @@ from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["SHAPES", "DistributionPlan", "ShapeRow", "least_budget", "plan", "share_in_words"]
-
 USUAL = 10_000
 _ASK = (
     "About how many records are there? The error depends on it, and this is for 10,000: give a guess, which is not read from the data "

@@ -17,15 +17,6 @@ from isotone.distribution.figures import Interval, LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.noise.simulate import public_stream
 
-__all__ = [
-    "SurvivalBand",
-    "SurvivalFigures",
-    "band_for_survival",
-    "kaplan_meier",
-    "survival_at",
-    "survival_counts",
-]
-
 _FEWEST, _HALF = 0.3, 0.5
 """Where less than so many records are estimated to be at risk, this many are; the second where hazards are estimated."""
 

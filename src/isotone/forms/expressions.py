@@ -10,27 +10,6 @@ from typing import Literal
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
 
-__all__ = [
-    "Atom",
-    "Both",
-    "Call",
-    "Clauses",
-    "Compare",
-    "Either",
-    "Expression",
-    "Field",
-    "FieldReference",
-    "Form",
-    "Literal_",
-    "Not",
-    "Option",
-    "Unknown",
-    "both",
-    "clauses_of",
-    "parse",
-]
-
-
 # A small parser for the conditions of questionnaires, XLSForm's ``relevant`` and REDCap's branching logic.
 #
 # Nothing is evaluated. What the parser does not know becomes :class:`Unknown`, with its text.

@@ -21,16 +21,6 @@ from isotone.privacy.checks import whole_number
 from isotone.reading.public_csv import column_of, public_rows
 from isotone.reading.questions import Question
 
-__all__ = [
-    "WorkbookSheet",
-    "is_redcap",
-    "read_form",
-    "read_workbook",
-    "read_xlsform",
-    "redcap_form",
-]
-
-
 # The cells of an .xlsx file as texts, from a stranger's file.
 #
 # A workbook is a zip archive of XML files. Sizes are bounded before anything is unpacked, document types and entities are

@@ -14,15 +14,6 @@ from isotone.forms.expressions import Atom, Field, Form, clauses_of
 from isotone.order import Poset
 from isotone.reading.questions import ANSWERED, Answers, Question, book_of, implied, order_of
 
-__all__ = [
-    "Questionnaire",
-    "build",
-    "toml_string",
-    "toml_text",
-    "toml_value",
-]
-
-
 # A spec as TOML text.
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)

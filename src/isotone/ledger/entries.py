@@ -26,26 +26,6 @@ from isotone.privacy.guarantee import Guarantee, Kind, Neighbours, Number, exact
 if TYPE_CHECKING:
     from isotone.ledger.ledger import Ledger
 
-__all__ = [
-    "ADDITION",
-    "Ask",
-    "Charge",
-    "Composition",
-    "Cost",
-    "Entries",
-    "LedgerTerms",
-    "LostError",
-    "Rule",
-    "SealedError",
-    "State",
-    "Turn",
-    "plain_text",
-    "require_guarantee",
-    "store_path",
-    "wanted_budget",
-]
-
-
 _KINDS: dict[str, str] = {
     "pure": "pure ε",
     "approximate": "(ε, δ)",

@@ -52,22 +52,6 @@ from isotone.ledger.stores.sqlite import (
 )
 from isotone.privacy.guarantee import Guarantee, Neighbours, Number, checked_neighbours
 
-__all__ = [
-    "EXTRACT_FORMAT",
-    "Attempt",
-    "AttemptError",
-    "Ledger",
-    "Signals",
-    "canonical",
-    "extract_charge",
-    "open_or_start",
-    "raise_alone",
-    "read_extract",
-    "require_ledger",
-    "store_at",
-]
-
-
 _UNTOLD = "What went wrong is not told, since it may depend on what the data holds"
 _SENTENCES = {
     "reading": "Charge {number} was interrupted before anything was drawn. The same request takes it over at no cost.",

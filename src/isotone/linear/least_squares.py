@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from isotone.array_types import Floats, Ints
 
-__all__ = ["Hierarchy", "SumTree", "TreeLeastSquares", "round_tree"]
-
 T = TypeVar("T", np.int64, np.float64)
 
 _FRACTIONS = 1 << 20

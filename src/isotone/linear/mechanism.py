@@ -27,24 +27,6 @@ from isotone.noise.simulate import Simulated, public_stream
 from isotone.privacy.checks import confidence_level
 from isotone.privacy.draws import Draws
 
-__all__ = [
-    "FALSE_CONFIDENCE",
-    "LAW_STREAM",
-    "AdditiveNoise",
-    "Law",
-    "LinearMechanism",
-    "draws_of",
-    "gaussian_reach",
-    "log_concave_reach",
-    "rank",
-    "require_known",
-    "rounding_reach",
-    "scales",
-    "upper_draw",
-    "whole_width",
-]
-
-
 LAW_STREAM = "isotone law 1"
 """The label of the public stream, with its version."""
 

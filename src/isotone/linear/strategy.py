@@ -22,24 +22,6 @@ from isotone.array_types import Floats, Ints
 from isotone.linear.least_squares import Hierarchy, SumTree, TreeLeastSquares, round_tree
 from isotone.privacy.draws import Draws, ExactDraws
 
-__all__ = [
-    "Blocks",
-    "Chains",
-    "DiscreteGaussian",
-    "Embedded",
-    "Gaussian",
-    "Geometric",
-    "Identity",
-    "Laplace",
-    "MeasuredTree",
-    "Noise",
-    "Square",
-    "Strategy",
-    "Sums",
-    "nearest_plane",
-]
-
-
 _WIDE = 10.0
 """From this standard deviation on, the discrete Gaussian is a rounded Gaussian to about four digits."""
 

@@ -24,44 +24,6 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.kernels import PLAIN_STEPS, Flag, Int, Ints, Word, Words, kernel, most_steps
 
-__all__ = [
-    "DONE",
-    "EMPTY",
-    "NEED_WORDS",
-    "OPEN",
-    "POWER_ERROR",
-    "REJECTED",
-    "SCALE",
-    "SEGMENT",
-    "STEP",
-    "UNDECIDED",
-    "WORD",
-    "Brackets",
-    "below",
-    "bernoulli",
-    "bernoulli_exp",
-    "bernoulli_exp_lazily",
-    "choose_exponential",
-    "choose_exponential_segments",
-    "choose_integer",
-    "choose_lazily",
-    "choose_segments",
-    "exp2_negative",
-    "exp_negative",
-    "locate",
-    "log_two",
-    "multiply",
-    "powers_of_exp",
-    "random_below",
-    "random_belows",
-    "random_bits",
-    "random_salt",
-    "random_words",
-    "shift_left",
-    "shift_right",
-    "shuffle",
-]
-
 
 def random_bits(count: int) -> int:
     """A uniform integer in ``[0, 2**count)``.

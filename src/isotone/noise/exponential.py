@@ -18,16 +18,6 @@ from isotone.noise.laplace import (
     geometric_digits,
 )
 
-__all__ = [
-    "LazyExponentials",
-    "first_places",
-    "rounded_cube",
-    "rounded_exponential_rows",
-    "rounded_exponential_spans",
-    "rounded_exponential_sums",
-]
-
-
 # Exponential variables as lazily read binary digits, and exact rounding of their sums.
 #
 # An exponential variable of rate ``r`` is a string of independent binary digits: ``floor(2**k · E)`` is

@@ -14,19 +14,6 @@ from isotone.kernels import Floats, Int, Ints, Real, Word, Words, kernel
 from isotone.noise.bits import bernoulli_exp, bernoulli_exp_lazily, exp2_negative, random_bits, random_words
 from isotone.noise.laplace import SMALLEST_RATE, geometrics, two_sided_geometric
 
-__all__ = [
-    "DONE",
-    "PROPOSAL",
-    "TAKEN",
-    "UNDECIDED",
-    "accept",
-    "discrete_gaussian",
-    "discrete_gaussians",
-    "put",
-    "rounded_gaussians",
-]
-
-
 # The compiled acceptance step of Gaussian arrays.
 #
 # The exponent of the acceptance probability is computed in double precision with the basic operations only,

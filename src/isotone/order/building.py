@@ -20,31 +20,6 @@ from isotone.order.closure import Bits, lowest_bit, unpack
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "Canonical",
-    "Ends",
-    "beside",
-    "canonical_positions",
-    "check_reflexive_antisymmetric",
-    "children_of",
-    "crossed",
-    "cycle_error",
-    "default_steps",
-    "find",
-    "hierarchy_problem",
-    "is_hierarchy",
-    "lookalikes",
-    "not_transitive",
-    "random_dag",
-    "read_elements",
-    "read_mapping",
-    "read_matrix",
-    "read_relations",
-    "stacked",
-    "stacked_copies",
-]
-
-
 # Read and check the description of an order.
 #
 # Names, pairs of names, matrices or parents. All checks of input are here.

@@ -16,34 +16,6 @@ from isotone.kernels import kernel
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "Bits",
-    "Children",
-    "Choice",
-    "Coding",
-    "Kind",
-    "Options",
-    "check_choices",
-    "closure",
-    "code",
-    "codings",
-    "ends_by_start",
-    "heaviest_filter",
-    "innermost_first",
-    "levels",
-    "linear_order",
-    "lowest_bit",
-    "never_together",
-    "partitions_upward",
-    "read_children",
-    "read_choices",
-    "reduction",
-    "sizes",
-    "some_record",
-    "unpack",
-]
-
-
 # Reachability in an acyclic relation, as packed bits.
 #
 # A relation on ``0..n-1`` is kept by rows: the neighbours of ``x`` are ``ends[starts[x]:starts[x + 1]]``.

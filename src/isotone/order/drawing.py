@@ -17,15 +17,6 @@ if TYPE_CHECKING:
 
     from isotone.order.poset import Poset
 
-__all__ = [
-    "JOINED",
-    "Direction",
-    "draw",
-    "hasse_figure",
-    "hasse_svg",
-]
-
-
 # Hasse diagrams on a matplotlib axis. Boxes with text, as large as the space allows.
 
 _INK, _LINES, _FILL, _ACCENT = "#1b1f24", "#8a96a3", "#f3f5f7", "#0b5394"

@@ -15,15 +15,6 @@ from isotone.order.closure import heaviest_filter
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "merge_up_the_forest",
-    "pool_adjacent_violators",
-    "project",
-    "project_convex_sets",
-    "project_covariance",
-]
-
-
 # Isotonic regression on a chain by pooling adjacent violators.
 #
 # Definition: given values ``y`` and weights ``w > 0`` along a chain, the nondecreasing ``f`` that minimises

@@ -18,27 +18,6 @@ from isotone.order.isotonic import pool_adjacent_violators
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "LEAST_FONT",
-    "LINE",
-    "PAGE",
-    "USUAL_FONT",
-    "Box",
-    "Diagram",
-    "Direction",
-    "Measure",
-    "Picture",
-    "Placed",
-    "arrange",
-    "compose",
-    "curve",
-    "least_movement",
-    "nested_order",
-    "pack",
-    "place",
-]
-
-
 # Positions with the least total sideways movement of the lines of a diagram.
 #
 # A linear program (Gansner, Koutsofios, North and Vo 1993) whose corners make long lines upright. It is solved by

@@ -26,22 +26,6 @@ if TYPE_CHECKING:
     from isotone.order.decomposition import Node
     from isotone.order.drawing import Direction
 
-__all__ = [
-    "Poset",
-    "Record",
-    "Relation",
-    "Stage",
-    "are_filters",
-    "close_all",
-    "closing_stages",
-    "like",
-    "read_matrix",
-    "read_only",
-    "read_record",
-    "width",
-]
-
-
 # Records as subsets of an order.
 #
 # Which are filters, and the smallest filter around each.

@@ -16,23 +16,6 @@ from isotone.privacy.checks import Number, exact, positive, shown, whole_number
 if TYPE_CHECKING:
     from isotone.privacy.guarantee import Guarantee
 
-__all__ = [
-    "bits_above_one",
-    "ceiling",
-    "delta_bracket",
-    "discrete_sigma_squared",
-    "largest_pure",
-    "largest_rho",
-    "log_bracket",
-    "mills_bracket",
-    "normal_cdf_bracket",
-    "normal_density_bracket",
-    "sigma_squared",
-    "sigma_squared_zcdp",
-    "smallest_epsilon",
-]
-
-
 # Guaranteed integer brackets of the normal law and of logarithms, for calibration.
 #
 # A bracket at ``bits`` bits of a real number ``v`` is a pair of integers with ``lo ≤ 2**bits · v ≤ hi``. All of it

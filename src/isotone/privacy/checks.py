@@ -23,26 +23,6 @@ import numpy as np
 
 from isotone.errors import InputError
 
-__all__ = [
-    "Kind",
-    "Number",
-    "confidence_level",
-    "decimal",
-    "did_you_mean",
-    "epsilon_or_rho",
-    "exact",
-    "frozen",
-    "is_plain",
-    "one_of",
-    "plain_text",
-    "positive",
-    "require_list",
-    "share",
-    "shown",
-    "truth",
-    "whole_number",
-]
-
 Number = int | float | str | Fraction | Decimal
 """A number as users give it. Numpy's integers and floats are accepted as well."""
 

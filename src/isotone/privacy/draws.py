@@ -20,8 +20,6 @@ from isotone import noise
 from isotone.array_types import Ints
 from isotone.errors import InputError
 
-__all__ = ["Draws", "ExactDraws", "SeededDraws", "require_exact"]
-
 
 class Draws(Protocol):
     """What a mechanism may draw."""

@@ -27,8 +27,6 @@ from isotone.privacy.checks import Number, exact
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = ["L2Mechanism", "LpMechanism", "squared_norm_of_ball"]
-
 
 @dataclass(frozen=True, init=False)
 class LpMechanism(AdditiveMechanism):

@@ -16,14 +16,6 @@ from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributi
 from isotone.reading.operations import numbered
 from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = [
-    "CategorySource",
-    "PairSource",
-    "count_categories",
-    "count_pairs",
-]
-
-
 _CATEGORY, _PLACE, _COUNT = "isotone_category", "isotone_place", "isotone_count"
 
 

@@ -21,25 +21,6 @@ import numpy as np
 from isotone.errors import InputError
 from isotone.reading.values import INFINITE, LARGEST, NO_UNIT, REAL, WHOLE, plain_texts
 
-__all__ = [
-    "ColumnRule",
-    "as_float",
-    "as_integer",
-    "as_real",
-    "as_text",
-    "as_unit",
-    "as_written",
-    "is_readable",
-    "labels",
-    "name_texts",
-    "public_texts",
-    "quoted",
-    "read_columns",
-    "read_numbers",
-    "whole_steps",
-]
-
-
 _INTEGER = r"^[-+]?[0-9]{1,17}(\.0*)?$"
 _LARGEST = 10**17
 _INFINITE_NUMBERS = {word: repr(number) for word, number in INFINITE.items()}

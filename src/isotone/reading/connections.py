@@ -18,8 +18,6 @@ from isotone.errors import InputError
 from isotone.lazy import from_extra
 from isotone.reading.sources import ColumnType, SourceError
 
-__all__ = ["SCHEMES", "DataTable"]
-
 SCHEMES = {
     "postgresql": "postgres",
     "postgres": "postgres",

@@ -24,20 +24,6 @@ from isotone.privacy.checks import whole_number
 from isotone.reading.columns import ColumnRule, as_text, as_unit, name_texts, public_texts
 from isotone.reading.operations import listed, numbered, with_sha256
 
-__all__ = [
-    "GROUP",
-    "UNIT",
-    "Groups",
-    "RowsOfUnits",
-    "UnitEntry",
-    "UnitKey",
-    "UnitRows",
-    "at_most",
-    "check_contributions",
-    "rows_in_words",
-]
-
-
 Frame = nw.LazyFrame[Any]
 
 UnitKey = str | None

@@ -12,8 +12,6 @@ from typing import Any
 from isotone.mechanism import Progress, no_progress
 from isotone.process import scratch
 
-__all__ = ["connect", "forget", "nowhere", "watching"]
-
 _EVERY_SECONDS = 0.2
 _WHOLE, _DISTRUSTFUL = "filter_pushdown", "filter_pushdown,statistics_propagation"
 """What the engine leaves out. A filter that is pushed below a rule takes the whole rule along, and reads each value a dozen times.

@@ -22,18 +22,6 @@ from isotone.reading.text_files import Layout, read_fields, read_lines
 from isotone.reading.types import Roles, arrow_kind, column_names, require_kinds
 from isotone.reading.values import cell_text, values_of
 
-__all__ = [
-    "Stream",
-    "arrow_errors",
-    "arrow_stream",
-    "field_stream",
-    "from_polars",
-    "lazy_stream",
-    "line_stream",
-    "parquet_stream",
-    "table_stream",
-]
-
 ROWS = 1 << 17
 _DAYS = (-719162, 2932896)  # the calendar, from year 1 to 9999, in days since 1970
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}

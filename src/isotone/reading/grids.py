@@ -21,18 +21,6 @@ from isotone.reading.contributions import RowsOfUnits, UnitKey, check_contributi
 from isotone.reading.questions import Codes, is_one_of
 from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = [
-    "CellSource",
-    "Cells",
-    "PointSource",
-    "Points",
-    "count_cells",
-    "count_points",
-    "nearest_mark",
-    "read_either",
-]
-
-
 _X, _Y, _COUNT = "isotone_x", "isotone_y", "isotone_count"
 _MOST_MARKS = 1000
 Interval = tuple[Fraction, Fraction]

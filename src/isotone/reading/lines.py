@@ -24,8 +24,6 @@ from isotone.reading.questions import Codes
 from isotone.reading.sources import Frame, collect, open_source
 from isotone.reading.values import LARGEST
 
-__all__ = ["USUAL_CELLS", "CellLine", "LineSource", "Spacing", "count_line"]
-
 Spacing = Literal["even", "log", "integers", "values"]
 USUAL_CELLS, MOST_VALUES = 1 << 16, 1_000
 _NARROWEST, MOST_WHOLE = Fraction(1, 10**100), 1 << 53

@@ -15,20 +15,6 @@ import narwhals as nw
 
 from isotone.errors import InputError
 
-__all__ = [
-    "Pick",
-    "any_of",
-    "cleared",
-    "joined",
-    "listed",
-    "numbered",
-    "picked",
-    "totals",
-    "unsupported",
-    "with_sha256",
-]
-
-
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
 _SPARK_CELLS = 500  # columns times stages from which starting Python beside Spark costs less than the stages

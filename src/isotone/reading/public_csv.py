@@ -15,8 +15,6 @@ from pathlib import Path
 
 from isotone.errors import InputError
 
-__all__ = ["column_of", "public_rows", "separator_of", "text_of"]
-
 _MOST_NAMES = 20
 _SEPARATORS = ",;\t|"
 

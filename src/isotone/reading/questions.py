@@ -28,26 +28,6 @@ from isotone.reading.columns import as_float, as_text, as_written, is_readable
 from isotone.reading.operations import any_of
 from isotone.reading.values import INFINITE, LARGEST, REAL, cell_text, plain_text, real_of, text_of
 
-__all__ = [
-    "ANSWERED",
-    "NO_ANSWER",
-    "SEPARATORS",
-    "Answers",
-    "Codes",
-    "Question",
-    "asked_columns",
-    "book_of",
-    "counts_as",
-    "implied",
-    "is_one_of",
-    "order_of",
-    "plain_words",
-    "read_answer",
-    "read_question",
-    "says",
-]
-
-
 _YES = ("1", "true", "t", "yes", "y")
 
 

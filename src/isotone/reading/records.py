@@ -36,20 +36,6 @@ from isotone.reading.operations import Pick, any_of, cleared, joined, listed, pi
 from isotone.reading.questions import Answers, Question, asked_columns, read_answer, read_question
 from isotone.reading.sources import Frame, collect, open_source
 
-__all__ = [
-    "Conflict",
-    "Groups",
-    "RecordRules",
-    "RecordSource",
-    "broken",
-    "count_ends",
-    "count_records",
-    "read_rows",
-    "with_one_option",
-    "with_options",
-]
-
-
 Conflict = Literal["first", "drop"]
 """What happens to a record that breaks a choice: it keeps the first option, or it is left out."""
 

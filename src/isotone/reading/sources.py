@@ -35,20 +35,6 @@ from isotone.reading.types import (
     spark_kind,
 )
 
-__all__ = [
-    "ENCODINGS",
-    "ColumnType",
-    "DataFile",
-    "Frame",
-    "SourceError",
-    "blank",
-    "collect",
-    "expand",
-    "no_column",
-    "open_source",
-    "uncut",
-]
-
 Frame = nw.LazyFrame[Any]
 ColumnType = Literal["text", "number", "integer"]
 

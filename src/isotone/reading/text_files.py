@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.reading.sources import DataFile, SourceError, no_column
 
-__all__ = ["Layout", "header_names", "layout_of", "read_fields", "read_lines", "records_of"]
-
 _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
 _LONGEST_FIELD = 1 << 26

@@ -14,19 +14,6 @@ from typing import Any, Literal, get_args
 
 from isotone.errors import InputError
 
-__all__ = [
-    "MEANINGS",
-    "ROLES",
-    "Kind",
-    "Role",
-    "Roles",
-    "arrow_kind",
-    "column_names",
-    "duckdb_kind",
-    "require_kinds",
-    "spark_kind",
-]
-
 Kind = Literal["boolean", "integer", "float", "decimal", "text", "date", "timestamp", "uuid", "null"]
 """A logical type, whatever an engine calls it. Dictionaries, categories and enumerations are of the type of their values."""
 

@@ -20,25 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BLANKS",
-    "INFINITE",
-    "LARGEST",
-    "NO_UNIT",
-    "REAL",
-    "WHOLE",
-    "cell_text",
-    "plain_text",
-    "plain_texts",
-    "real_of",
-    "reals",
-    "text_of",
-    "texts",
-    "unit_of",
-    "units",
-    "values_of",
-]
-
 BLANKS = " \t\n\r\v\f"
 REAL = r"^[-+]?([0-9]{1,250}(\.[0-9]{0,250})?|\.[0-9]{1,250})([eE](-[0-9]{1,3}|\+?[0-9]{1,2}|\+?[12][0-9][0-9]))?$"
 WHOLE = r"^[-+]?[0-9]+\.0*$"

@@ -23,19 +23,6 @@ from isotone.reading.sources import SourceError, no_column
 from isotone.reading.types import Kind, Roles, column_names, require_kinds
 from isotone.reading.values import BLANKS, cell_text
 
-__all__ = [
-    "ENGINES",
-    "Engine",
-    "beneath_ibis",
-    "described",
-    "emptied",
-    "list_join",
-    "open_table",
-    "rows_of",
-    "table_of",
-    "with_digest",
-]
-
 Frame = nw.LazyFrame[Any]
 
 Logical = Literal["boolean", "integer", "real", "decimal", "text", "uuid", "date", "moment", "instant"]

@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from isotone.release.description import Description
     from isotone.release.spec import Spec
 
-__all__ = [
-    "SHOWN",
-    "DeskReport",
-    "check_spec",
-    "commonest",
-    "numbers",
-    "one",
-    "outside",
-    "unlisted",
-]
-
-
 SHOWN = 5
 
 

@@ -62,26 +62,6 @@ if TYPE_CHECKING:
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
 
-__all__ = [
-    "Amount",
-    "Answers",
-    "AnswersLike",
-    "ColumnName",
-    "Description",
-    "FrozenMapping",
-    "InSpec",
-    "Listed",
-    "Pair",
-    "Real",
-    "Section",
-    "Size",
-    "Text",
-    "Truth",
-    "Unit",
-    "described",
-    "section_of",
-]
-
 T = TypeVar("T")
 
 # ---------------------------------------------------------------------------- values that cannot change

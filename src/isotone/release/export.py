@@ -18,23 +18,6 @@ from isotone.release.manifest import Manifest, digest, require_writable
 from isotone.release.report import generator
 from isotone.release.result import Release, has_file, load_release, read_json, read_text, set_time, write_file
 
-__all__ = [
-    "DESCRIPTIONS",
-    "FORMATS",
-    "REGISTRY",
-    "Facts",
-    "PublisherWords",
-    "ReleaseColumn",
-    "croissant",
-    "dcat",
-    "deployment",
-    "described",
-    "described_wrongly",
-    "export",
-    "facts_of",
-]
-
-
 # Descriptions of a release for catalogues and registries, made from a list of what they may say.
 
 DESCRIPTIONS = (

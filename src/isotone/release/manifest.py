@@ -38,37 +38,6 @@ if TYPE_CHECKING:
     from isotone.counts import PosetMechanism
     from isotone.tables.two_stage import TableMechanism
 
-__all__ = [
-    "FORMAT",
-    "ROUNDING",
-    "Columns",
-    "Floats",
-    "GuaranteeEntry",
-    "Manifest",
-    "OrderEntry",
-    "Stated",
-    "canonical_json",
-    "column_name",
-    "content_hash",
-    "csv_text",
-    "digest",
-    "guarantee_from",
-    "guarantee_to",
-    "json_parts",
-    "manifest_schema",
-    "order_from",
-    "order_to",
-    "public_names",
-    "rebuild_count_mechanism",
-    "rebuild_curve_mechanism",
-    "rebuild_table_mechanism",
-    "recipe_of",
-    "require_writable",
-    "stated_texts",
-    "thinned",
-]
-
-
 Columns = Mapping[str, Sequence[Any]]
 Floats = NDArray[np.float64]
 

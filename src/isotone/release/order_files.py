@@ -20,16 +20,6 @@ from isotone.reading.public_csv import column_of, public_rows
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
 
-__all__ = [
-    "describe_order",
-    "load_order",
-    "order_labels",
-    "read_categories",
-    "read_column",
-    "read_order",
-    "read_relaxation",
-]
-
 
 def read_relaxation(path: str | Path) -> Relaxation:
     """What a search found for an order, in a file of its own, or in the manifest of a release."""

@@ -30,8 +30,6 @@ from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, open_ledger
 from isotone.series.state import OpenSeries, open_series
 
-__all__ = ["Standing", "closed", "opened", "published"]
-
 
 @np.errstate(all="ignore")
 def opened(

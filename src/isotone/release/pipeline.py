@@ -35,18 +35,6 @@ from isotone.release.kinds.kind import Stamp
 from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_to, stated_texts
 from isotone.release.result import LARGEST, Release, load_release, seal
 
-__all__ = [
-    "Job",
-    "Outcome",
-    "Place",
-    "Presentation",
-    "released",
-    "request_id",
-    "require_publishable",
-    "run",
-]
-
-
 _REHEARSED = Stamp(1, "2000-01-01T00:00:00+00:00", "rehearsal", "")
 _FILLED = 3 / 4  # of the largest file that is read: counts have more digits than the noise of a rehearsal
 

@@ -20,16 +20,6 @@ from isotone.release.result import in_digits
 if TYPE_CHECKING:
     from isotone.release.result import Release
 
-__all__ = [
-    "HEADINGS",
-    "STYLE",
-    "generator",
-    "guarantee_in_words",
-    "numbers_table",
-    "report_html",
-]
-
-
 STYLE = """
 .sort { color: var(--soft); font-size: .85rem; margin-right: .9rem; } input.sort { margin: 0 .3rem 0 0; }
 table.numbers { display: grid; } .numbers thead, .numbers tbody, .numbers tr { display: contents; }

@@ -46,29 +46,6 @@ if TYPE_CHECKING:
     from isotone.inference import Estimate
     from isotone.release.kinds.kind import Reader
 
-__all__ = [
-    "LARGEST",
-    "MOST_ROWS",
-    "Questions",
-    "Release",
-    "Within",
-    "answered",
-    "combine",
-    "has_file",
-    "in_digits",
-    "load_release",
-    "plain_json",
-    "read_columns",
-    "read_file",
-    "read_json",
-    "read_text",
-    "seal",
-    "set_time",
-    "write_file",
-    "written",
-]
-
-
 _MIB = 1 << 20
 
 LARGEST = {

@@ -23,17 +23,6 @@ from isotone.errors import InputError, IsotoneError
 from isotone.lazy import install
 from isotone.release.result import load_release, read_file, write_file
 
-__all__ = [
-    "SIGNATURE",
-    "PublicKey",
-    "make_key",
-    "public_keys",
-    "sign",
-    "sign_file",
-    "sign_release",
-    "signer",
-]
-
 SIGNATURE = "release.sig"
 """The file of a release's signature."""
 

@@ -53,21 +53,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Kind
     from isotone.release.over_time import Standing
 
-__all__ = [
-    "Budget",
-    "QuestionEntries",
-    "Spec",
-    "SpecPlan",
-    "audit_name",
-    "deliver",
-    "load_spec",
-    "make_ledger",
-    "open_ledger",
-    "parse_spec",
-    "sections",
-    "spec_schema",
-]
-
 SectionType = TypeVar("SectionType", bound=Section)
 Made = TypeVar("Made")
 

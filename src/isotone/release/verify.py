@@ -27,15 +27,6 @@ from isotone.release.kinds.kind import kind_named
 from isotone.release.manifest import digest, guarantee_from
 from isotone.release.result import Release, has_file, load_release, read_file, read_text
 
-__all__ = [
-    "Check",
-    "Verdict",
-    "charge_faults",
-    "derived_guarantee",
-    "paid_charge",
-    "verify",
-]
-
 
 @dataclass(frozen=True)
 class Check:

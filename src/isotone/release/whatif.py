@@ -36,18 +36,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.counts.description import Counts
     from isotone.release.spec import Spec
 
-__all__ = [
-    "Variant",
-    "Visible",
-    "WavePlan",
-    "epsilon_for",
-    "plan_waves",
-    "side_by_side",
-    "variants",
-    "visible",
-    "waves_of",
-]
-
 _DRAWS, _SEED = 40_000, 20
 _MOST = 50
 

@@ -24,8 +24,6 @@ from isotone.privacy.checks import Number, whole_number
 from isotone.privacy.guarantee import Neighbours, adjacency
 from isotone.series.two_scale import over_time
 
-__all__ = ["CausalGaussianMechanism"]
-
 _SMALL, _STEPS, _FEWER_STEPS = 300, 900, 300
 """Steps of the fit up to so many counts, and beyond, where one takes long."""
 

@@ -31,8 +31,6 @@ from isotone.reading.operations import totals
 from isotone.reading.records import RecordRules, RecordSource, read_rows, with_options
 from isotone.reading.sources import Frame, SourceError, collect
 
-__all__ = ["HistoryRules", "Register", "random_key"]
-
 RECORD, DATE = "isotone_record", "isotone_date"
 _LINE, _KEY, _ROWS = "isotone_line", "isotone_key", "isotone_rows"
 

@@ -25,8 +25,6 @@ from isotone.privacy.draws import ExactDraws
 from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.two_scale import TwoScaleMechanism, over_time
 
-__all__ = ["LARGEST", "SeriesMechanism", "rebuild"]
-
 LARGEST = 1000
 """So many counts, stages times periods, a series has at most."""
 

@@ -23,8 +23,6 @@ from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.series_mechanism import LARGEST, SeriesMechanism
 from isotone.series.two_scale import Fine, TwoScaleMechanism, over_time
 
-__all__ = ["Matters", "SeriesPlan", "plan_series"]
-
 Matters = Literal["all", "last", "changes"]
 
 LARGEST_PRODUCT, LARGEST_FINE, LARGEST_COARSE = 150, 100, 60

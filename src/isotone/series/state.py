@@ -36,8 +36,6 @@ from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
 
-__all__ = ["SECRET", "Closing", "OpenSeries", "open_series"]
-
 SECRET = "secret.json"
 """The file of noise and key, in the folder of the secrets."""
 FORMAT = "isotone series 1"

@@ -28,8 +28,6 @@ from isotone.privacy.checks import share as checked_share
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee, Neighbours
 
-__all__ = ["GAIN_BITS", "Fine", "TwoScaleMechanism", "over_time"]
-
 GAIN_BITS = 20
 """The gain is given in whole numbers of ``2**-GAIN_BITS``."""
 

@@ -17,28 +17,6 @@ from isotone.privacy.checks import Number, one_of, positive, share, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
 from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 
-__all__ = [
-    "Counts",
-    "Cumulative",
-    "Cyclic",
-    "Distribution",
-    "DistributionLike",
-    "Haar",
-    "HistogramStrategy",
-    "IntervalHierarchy",
-    "Method",
-    "Plain",
-    "Post",
-    "histogram",
-    "is_simulated",
-    "measure_cumulative",
-    "privatize_distribution",
-    "probabilities_of",
-    "simulate_distribution",
-    "top_coded",
-]
-
-
 # The share of categories that have each of the counts ``0..upper``.
 #
 # Mechanisms take one as ``z``: either the private :class:`Distribution` that a privatiser made, or an array of

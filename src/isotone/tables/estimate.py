@@ -35,27 +35,6 @@ from isotone.tables.smooth import (
     factor,
 )
 
-__all__ = [
-    "Beliefs",
-    "GaussianBeliefs",
-    "GeometricBeliefs",
-    "HistogramEstimate",
-    "content",
-    "deviation_bound",
-    "error_law",
-    "estimate_histogram",
-    "few_distinct",
-    "fit_on",
-    "is_shortest",
-    "largest_deviation",
-    "shortest",
-    "stand_out",
-    "unbiased",
-    "unsmoothed",
-    "variances",
-]
-
-
 # The model of a table with few distinct counts.
 #
 # Which counts, how many categories each, and the evidence.

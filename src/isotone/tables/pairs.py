@@ -20,16 +20,6 @@ from isotone.tables.distribution import Counts, top_coded
 from isotone.tables.published_table import PublishedTable, Stratum
 from isotone.tables.two_stage import TableMechanism
 
-__all__ = [
-    "LARGEST_PAIR",
-    "PublishedPair",
-    "is_matched",
-    "joint_distribution",
-    "pair_means",
-    "release_pair",
-    "simulate_pair",
-]
-
 LARGEST_PAIR = 63
 """The largest count of a pair: its joint distribution has the square of as many cells."""
 _STEPS = 40  # of expectation and maximisation: fewer leave the columns too independent, more fit the noise

@@ -28,22 +28,6 @@ from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ScalePoint",
-    "Shape",
-    "TablePlan",
-    "TableRow",
-    "TradeOff",
-    "apportioned",
-    "expected_errors",
-    "families",
-    "guessed",
-    "plan",
-    "scale",
-    "trade_off",
-]
-
-
 Shape = Literal["uniform", "binomial", "skewed", "zero-inflated", "constant"]
 
 

@@ -17,14 +17,6 @@ from isotone.privacy.draws import Draws
 from isotone.privacy.guarantee import Guarantee
 from isotone.tables.estimate import Beliefs
 
-__all__ = [
-    "Measurement",
-    "PublishedTable",
-    "Stratum",
-    "from_noise",
-    "reach",
-]
-
 
 class Measurement(Protocol):
     """Noise on cumulative numbers at ``places``, and on counts up to ``upper``, and what both tell."""

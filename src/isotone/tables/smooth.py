@@ -28,34 +28,6 @@ from isotone.kernels import Floats as Cells
 from isotone.kernels import Int, can_compile, kernel, most_steps
 from isotone.tables.matrices.geometric import Rates, end_weights, push_through, step_rates
 
-__all__ = [
-    "BINNED",
-    "DISPERSIONS",
-    "SILENT",
-    "DenseSystem",
-    "DirectViews",
-    "Factor",
-    "Fit",
-    "FittedModel",
-    "GaussianViews",
-    "ModelSearch",
-    "Penalty",
-    "Shapes",
-    "Views",
-    "binned_channel",
-    "corrections",
-    "cumulative_covariance",
-    "factor",
-    "first_guess",
-    "fit",
-    "many_systems",
-    "multiply",
-    "noise_precision",
-    "roughness",
-    "unbiased_cumulative",
-]
-
-
 Band = NDArray[np.float64]
 
 _many: ContextVar[bool] = ContextVar("many", default=False)

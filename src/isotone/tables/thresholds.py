@@ -38,34 +38,6 @@ from isotone.tables.estimate import (
 from isotone.tables.matrices.geometric import geometric_matrix
 from isotone.tables.smooth import SILENT, Views, noise_precision
 
-__all__ = [
-    "BEYOND",
-    "CLIMB",
-    "DENSE",
-    "FEW",
-    "HEIGHTS",
-    "LEAST_SIZE",
-    "MOST_SIZE",
-    "POINTS",
-    "SMALL",
-    "Climb",
-    "Design",
-    "Emphasis",
-    "Thresholds",
-    "any_deviation",
-    "checked_emphasis",
-    "chosen_design",
-    "default_emphasis",
-    "designs",
-    "places_apart",
-    "predicted_errors",
-    "preset_thresholds",
-    "rough_gaps",
-    "share_of",
-    "thresholds_for",
-]
-
-
 Emphasis = Literal["counts", "both", "distribution"]
 """Names of three points on the scale."""
 

@@ -41,25 +41,6 @@ from isotone.tables.thresholds import (
     thresholds_for,
 )
 
-__all__ = [
-    "LARGEST",
-    "LARGEST_COUNT",
-    "GaussianMeasurement",
-    "GaussianTableMechanism",
-    "StratifiedMechanism",
-    "TableMechanism",
-    "TwoStageMechanism",
-    "assign",
-    "change",
-    "cuts_of",
-    "measurement_for",
-    "noises",
-    "population_bands",
-    "published_stratum",
-    "table_mechanism",
-]
-
-
 # Noisy counts to published counts, by their ranks in the whole table.
 #
 # The published table has the estimated histogram, up to rounding, and keeps the order of the noisy counts

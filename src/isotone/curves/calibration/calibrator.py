@@ -24,8 +24,6 @@ from isotone.errors import InputError
 from isotone.privacy.checks import Number, confidence_level, truth, whole_number
 from isotone.privacy.guarantee import Guarantee
 
-__all__ = ["PrivateCalibrator"]
-
 TILT = 1e-3
 """With ``strict``, so much of a prediction is the score itself."""
 MOST_GROUPS = 200

@@ -20,8 +20,6 @@ from isotone.privacy.checks import shown
 from isotone.process import unheard
 from isotone.reading.values import real_of, text_of, texts, values_of
 
-__all__ = ["Deferred", "FrozenScores", "outcomes", "two_classes"]
-
 
 class Deferred:
     """A column of numbers of known length that is computed when it is first read."""

@@ -19,8 +19,6 @@ from isotone.lazy import new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CalibrationError", "Reliability", "calibration_error", "group_sums"]
-
 STRENGTHS: Floats = 0.95 * 1.3 ** -np.arange(40.0)
 """Exponents of the bounds on noise, as shares of what its law allows; fixed, so the best of them is a public choice."""
 

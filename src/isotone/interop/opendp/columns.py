@@ -21,18 +21,6 @@ from isotone.reading.columns import ColumnRule, as_real, as_text, read_columns
 from isotone.reading.contributions import UnitRows
 from isotone.reading.sources import collect, open_source
 
-__all__ = [
-    "InputMetric",
-    "bounded_rows",
-    "make_column",
-    "measure_and_map",
-    "quiet",
-    "require_rows",
-    "round_up",
-    "table_domain",
-]
-
-
 # OpenDP's domains and metrics for rows of a table.
 #
 # The counts over an order have no metric of their own in OpenDP, and need none. A record, once closed, moves the

@@ -30,14 +30,6 @@ from isotone.privacy.guarantee import Guarantee, Neighbours, Number
 from isotone.tables import TwoStageMechanism
 from isotone.tables.thresholds import Emphasis
 
-__all__ = [
-    "make_isotone_column",
-    "make_isotone_counts",
-    "make_isotone_curve",
-    "make_isotone_table",
-    "register",
-]
-
 
 def register() -> None:
     """Make ``isotone_counts``, ``isotone_table``, ``isotone_curve`` and ``isotone_column`` known to ``Context``.

@@ -30,18 +30,6 @@ from isotone.reading.records import RecordRules, RecordSource, count_records
 from isotone.tables import CountMechanism, TwoStageMechanism, privatize_distribution
 from isotone.tables.distribution import Method
 
-__all__ = [
-    "RowRules",
-    "counts_measurement",
-    "curve_measurement",
-    "make_counts",
-    "make_curve",
-    "make_distribution",
-    "make_table",
-    "table_measurement",
-]
-
-
 # Counts over an order as an OpenDP measurement. It takes rows and returns noisy counts.
 
 

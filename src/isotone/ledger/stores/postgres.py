@@ -15,8 +15,6 @@ from isotone.errors import LedgerError
 from isotone.lazy import install
 from isotone.ledger.stores.sqlite import TABLES, ConflictError, Execute, Rows, busy, postgres_schema
 
-__all__ = ["PostgresStore"]
-
 T = TypeVar("T")
 _CREATION = 0x49534F54
 _ATTEMPTS = 50

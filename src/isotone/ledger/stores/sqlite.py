@@ -24,30 +24,6 @@ from typing import Any, Protocol, TypeVar
 
 from isotone.errors import LedgerError
 
-__all__ = [
-    "APPEND_ONLY",
-    "LOCK_ENDING",
-    "TABLES",
-    "BusyError",
-    "ConflictError",
-    "Execute",
-    "MissingError",
-    "Rows",
-    "SqliteStore",
-    "Store",
-    "busy",
-    "file_lock",
-    "in_memory",
-    "is_ledger_file",
-    "network_disk",
-    "not_nested",
-    "postgres_schema",
-    "queue",
-    "sqlite_schema",
-    "sync",
-]
-
-
 T = TypeVar("T")
 Rows = list[tuple[Any, ...]]
 Execute = Callable[..., Rows]

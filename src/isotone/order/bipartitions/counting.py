@@ -47,28 +47,12 @@ from isotone.order.bipartitions.walk import (
     SLICE,
     START,
     STATUS,
-    kept,
     new_cursor,
     walks,
 )
 
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
-
-__all__ = [
-    "COUNTING_REACH",
-    "REACH",
-    "Tables",
-    "count",
-    "draw",
-    "draw_at",
-    "exact_total",
-    "kept",
-    "loosened",
-    "tables",
-    "within_reach",
-]
-
 
 # Tables of the numbers of extended bipartitions, rounded up so that one can draw from them exactly.
 #

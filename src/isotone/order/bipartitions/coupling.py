@@ -17,14 +17,6 @@ from isotone.kernels import Int, Ints, Word, Words, kernel
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "Past",
-    "TwoLevels",
-    "sweep",
-    "sweep_widely",
-]
-
-
 # Sweeps over all coordinates of an order of two levels, for bounds from below and from above at once.
 #
 # Coordinates 0, …, m - 1 are *tied* to the shared coordinate, which is number n; those from m to n - 1 are not. With

@@ -24,15 +24,6 @@ from isotone.order.bipartitions.steps import (
     mantissa,
 )
 
-__all__ = [
-    "SQUARES",
-    "expected_products",
-    "expected_products_with_total",
-    "expected_squares",
-    "passed_down",
-]
-
-
 # Expected squares of the noise at each element, without simulation.
 #
 # They are computed from the tables of extended bipartitions.

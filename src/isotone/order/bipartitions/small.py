@@ -17,20 +17,6 @@ from isotone.order.decomposition import Leaf, Parallel, Prime
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "ELEMENTS",
-    "STATES",
-    "Block",
-    "Choose",
-    "Composite",
-    "Part",
-    "Point",
-    "SmallRows",
-    "is_small",
-    "part_of",
-]
-
-
 # Extended bipartitions of small orders, counted and drawn with Python's integers.
 #
 # The decomposition tree taken at its word: nothing is rounded and nothing is drawn twice. It needs no compiled

@@ -20,40 +20,6 @@ from isotone.order.decomposition import Leaf, Node, Parallel, Prime, Series
 if TYPE_CHECKING:
     from isotone.order.poset import Poset
 
-__all__ = [
-    "BESIDE",
-    "CHAIN",
-    "EXACT_BINOMIALS",
-    "LOOSEN",
-    "ONE",
-    "POINTS",
-    "PRIME",
-    "SHUFFLE",
-    "STACK",
-    "Int64",
-    "Numbers",
-    "Steps",
-    "Words",
-    "binomials",
-    "exponent",
-    "factorials",
-    "inverse_factorials",
-    "last_letters",
-    "logarithms",
-    "mantissa",
-    "pack",
-    "product_up",
-    "share",
-    "shift",
-    "split_weight",
-    "steps",
-    "sum_up",
-    "terms_unit",
-    "value",
-    "words_of_blocks",
-]
-
-
 # Numbers rounded up, in one 64-bit integer each.
 #
 # A positive number is kept as ``m · 2^e`` with ``2^30 <= m < 2^31``: at least the true value, and at most

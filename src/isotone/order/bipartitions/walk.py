@@ -25,35 +25,6 @@ from isotone.order.bipartitions.steps import (
     split_weight,
 )
 
-__all__ = [
-    "ASKED",
-    "NEEDS_ANSWER",
-    "NEEDS_WORDS",
-    "POSITION",
-    "QUESTION",
-    "SLICE",
-    "STATUS",
-    "arrange",
-    "below",
-    "bits",
-    "breaks",
-    "certain",
-    "choose_split",
-    "deal",
-    "in_tail",
-    "kept",
-    "last_unit_kept",
-    "locate",
-    "new_cursor",
-    "partners_of",
-    "rewind",
-    "scatter",
-    "settle_walk",
-    "spell",
-    "walks",
-]
-
-
 # Reading integers from a stream of 64-bit words, in compiled code.
 #
 # The ``cursor`` is a small integer array that says where the reader is. When the words run out, or a decision

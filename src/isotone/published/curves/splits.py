@@ -32,15 +32,6 @@ from isotone.published.curves.threshold import (
     refuse_large,
 )
 
-__all__ = [
-    "ConstantSplitter",
-    "ConvexSplitter",
-    "LinearSplitter",
-    "LipschitzSplitter",
-    "shape_tree",
-]
-
-
 # Splits for increasing curves with few constant pieces (docs/theory/curves.md, section 9.1).
 
 

@@ -29,26 +29,6 @@ from isotone.curves.tree import Parts, Runs, Score
 from isotone.errors import InputError
 from isotone.kernels import kernel
 
-__all__ = [
-    "FRACTION",
-    "IMPOSSIBLE",
-    "CoupledRegion",
-    "LinearScore",
-    "PosetThresholdTree",
-    "ShapeTree",
-    "Splits",
-    "Splitter",
-    "SquaredScore",
-    "TableScore",
-    "add_squared_losses",
-    "crossings",
-    "ideal_losses",
-    "refuse_large",
-    "threshold_score",
-    "threshold_tree",
-]
-
-
 # The papers' meta-algorithm for shapes.
 #
 # Halve the range, and choose how a curve of the shape crosses the middle.

@@ -27,29 +27,6 @@ from isotone.tables.matrices.geometric import Loss, loss_rows
 if TYPE_CHECKING:
     import highspy
 
-__all__ = [
-    "ListedTerms",
-    "PeeledTerms",
-    "ScaleMechanism",
-    "ScaleProgram",
-    "Terms",
-    "best_ratio",
-    "decompose",
-    "is_scale",
-    "levels_by_row",
-    "pattern_of",
-    "patterns",
-    "representation",
-    "require_scales",
-    "row_sums",
-    "scale",
-    "scale_mechanism",
-    "scales",
-    "single_peak",
-    "values_by_row",
-]
-
-
 # ε-scales, the vectors in which every privacy constraint is tight.
 #
 # They are the building blocks of all other private vectors.

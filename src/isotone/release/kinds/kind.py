@@ -33,28 +33,6 @@ if TYPE_CHECKING:
     from isotone.release.description import Description, Section
     from isotone.release.result import Release, Within
 
-__all__ = [
-    "BESIDE",
-    "INK",
-    "SECTIONS",
-    "SOFT",
-    "TOLERANCES",
-    "Kind",
-    "Page",
-    "Reader",
-    "Stamp",
-    "Tolerance",
-    "agrees",
-    "all_kinds",
-    "described_by",
-    "draw_bars",
-    "kind_named",
-    "kind_of_mechanism",
-    "kind_of_section",
-    "require_unit",
-    "versions",
-]
-
 
 @dataclass(frozen=True)
 class Stamp:

@@ -25,15 +25,6 @@ from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.tables.distribution import Counts, DistributionLike, probabilities_of, top_coded
 from isotone.tables.matrices.geometric import Loss, loss_rows
 
-__all__ = [
-    "AdditiveCountMechanism",
-    "CountMechanism",
-    "DiscreteGaussianCountMechanism",
-    "StaircaseMechanism",
-    "discrete_gaussian",
-    "staircase",
-]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountMechanism(ABC):

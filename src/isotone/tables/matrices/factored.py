@@ -28,18 +28,6 @@ from isotone.tables.matrices.geometric import (
     reach,
 )
 
-__all__ = [
-    "UNIT",
-    "FactoredMechanism",
-    "Remap",
-    "comonotone",
-    "deterministic",
-    "draw_remap",
-    "single_row",
-    "weighted_sums",
-]
-
-
 BITS = 62
 UNIT = 1 << BITS
 """Every row of a remap has integer weights that sum to exactly this."""

@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from isotone.published.tables.lp import Solver
     from isotone.published.tables.row_by_row import Selector
 
-__all__ = [
-    "Certificate",
-    "Constructor",
-    "certificate",
-    "fixed_point",
-    "soft_target",
-    "truncated_geometric",
-    "unfixed_optimum",
-]
-
 
 def soft_target(
     z: NDArray[np.float64], epsilon: float, target: NDArray[np.float64], price: Number, loss: Loss

@@ -12,30 +12,6 @@ from numpy.typing import NDArray
 from isotone.errors import InputError
 from isotone.kernels import kernel
 
-__all__ = [
-    "Loss",
-    "LossName",
-    "Posterior",
-    "Rates",
-    "at_most",
-    "crossings",
-    "end_weights",
-    "geometric_matrix",
-    "is_concentrating",
-    "is_convex",
-    "is_monge",
-    "loss_matrix",
-    "loss_of_difference",
-    "loss_rows",
-    "mean_shift",
-    "posterior_of",
-    "push_through",
-    "reach",
-    "spread",
-    "step_rates",
-]
-
-
 # The truncated geometric mechanism G as a matrix that is never written down.
 #
 # ``G[i, k] = w[k]·a^|i-k|`` with ``a = exp(-ε)`` is a count plus two-sided geometric noise, clamped to

@@ -28,8 +28,6 @@ from isotone.release.check import SHOWN, commonest, one, unlisted
 if TYPE_CHECKING:
     from isotone.release.kinds.counts.description import Counts
 
-__all__ = ["check_counts"]
-
 
 def check_counts(described: Counts, source: Any) -> list[str]:
     """Records that break the order, groups and elements outside the lists, answers that are neither yes nor no."""

@@ -30,26 +30,6 @@ from isotone.release.manifest import (
     recipe_of,
 )
 
-__all__ = [
-    "DECIMALS",
-    "TOO_WIDE",
-    "Known",
-    "LawEntry",
-    "WavesEntry",
-    "breakdown_columns",
-    "closed_form",
-    "count_columns",
-    "has_margins",
-    "known_errors",
-    "law_entry",
-    "margins_recipe",
-    "original_columns",
-    "planned_waves",
-    "rebuild_margins",
-    "wave_faults",
-    "waves_entry",
-]
-
 Floats = NDArray[np.float64]
 
 WIDEST = 2.0**40

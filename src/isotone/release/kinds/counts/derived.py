@@ -40,39 +40,6 @@ from isotone.release.manifest import (
 )
 from isotone.release.result import Release, seal
 
-__all__ = [
-    "as_drawn",
-    "combine_counts",
-    "consistent_breakdown",
-    "consistent_columns",
-    "definitions",
-    "derived_release",
-    "draws_of",
-    "entries_of",
-    "given",
-    "group_sum",
-    "groups_of",
-    "guarantee_given_records",
-    "labels_of",
-    "made_consistent",
-    "measured",
-    "measured_parts",
-    "measured_tables",
-    "mechanism_of",
-    "number_of_records",
-    "origins",
-    "packed",
-    "public_records",
-    "questions_of",
-    "require_all_counted",
-    "require_different_draws",
-    "require_same_definition",
-    "require_same_records",
-    "total_guarantee",
-    "union_order",
-]
-
-
 Floats = NDArray[np.float64]
 
 _mechanisms: Recent[Any] = Recent(4)

@@ -82,8 +82,6 @@ if TYPE_CHECKING:
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
 
-__all__ = ["CountManifest", "CountStatistic", "Counts", "FixedRoot", "OrderEntries", "questions_for"]
-
 RESERVED = ("margin", "element", "value", "sd", "low", "high", "raw")
 """Columns of a breakdown, which no attribute may be called."""
 _REHEARSED, _AROUND = 100_000, 8

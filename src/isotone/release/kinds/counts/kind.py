@@ -63,14 +63,6 @@ from isotone.release.result import Release
 if TYPE_CHECKING:
     from isotone.audit.exact import AuditReport
 
-__all__ = [
-    "KIND",
-    "CountsKind",
-    "breakdown_faults",
-    "count_faults",
-    "derived_faults",
-]
-
 
 class CountsKind(Kind):
     """Counts over a partial order."""

@@ -49,13 +49,6 @@ from isotone.release.kinds.kind import Reader
 from isotone.release.manifest import Manifest, canonical_json
 from isotone.release.result import Release, Within
 
-__all__ = [
-    "BreakdownReader",
-    "CountReader",
-    "element_names",
-    "margins_of",
-]
-
 
 class CountReader(Reader):
     """Answers from the law of the noise."""

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 
     from isotone.release.result import Release
 
-__all__ = [
-    "BreakdownPage",
-    "CountsPage",
-]
-
-
 _MOST = 25  # bars of groups
 _DOTS = 200  # names of a nested picture
 _LONGEST = 80  # letters of a label in a picture

@@ -63,24 +63,6 @@ if TYPE_CHECKING:
     from isotone.reading.questions import Question
     from isotone.reading.sources import Frame
 
-__all__ = [
-    "CREDIBLE",
-    "ChainFit",
-    "Curve",
-    "CurveManifest",
-    "CurveReader",
-    "Labels",
-    "SumsEntry",
-    "SurfaceFit",
-    "band_kind",
-    "has_sums",
-    "kept",
-    "measured_from",
-    "middles",
-    "sums_to",
-    "usual_kind",
-]
-
 _IN_TOML = str.maketrans("()'", '[]"')
 _LOSSES, _SHAPES = (", ".join(kind.usage for kind in kinds).translate(_IN_TOML) for kinds in (LOSSES, SHAPES))
 _POINTS = ", ".join(f"{kind.points} ({kind.name})" for kind in SHAPES)

@@ -37,14 +37,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Reader
     from isotone.release.result import Release
 
-__all__ = [
-    "KIND",
-    "CurveKind",
-    "CurvePage",
-    "SurfacePage",
-]
-
-
 _BANDS = {
     "population": (
         "for the mean in the population, at all points at once",

@@ -44,15 +44,6 @@ if TYPE_CHECKING:
     from isotone.release.pipeline import Job
     from isotone.release.result import Release
 
-__all__ = [
-    "Distribution",
-    "DistributionManifest",
-    "LineDescription",
-    "LineEntry",
-    "grouped_by",
-    "lines_of",
-]
-
 ROUNDING, DIGITS = 9, {"x": 12, "at_risk": 3}
 """Digits of published shares, and of other columns."""
 _ROW, _BIN = 60, 40

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Page
     from isotone.release.result import Release, Within
 
-__all__ = ["KIND", "DistributionKind", "DistributionReader", "LineKind", "LineReader", "estimate_of"]
-
 _MOST_NUMBER = 1 << 53
 _APART = 40
 """Noise is never so many standard deviations away."""

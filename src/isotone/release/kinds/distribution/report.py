@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isotone.release.result import Release
 
-__all__ = ["DistributionPage"]
-
 _SHARE = "share at or below"
 _BANDS = {
     "records": "the share of these records at or below each end lies inside, at all ends at once. It allows for the noise alone: it says nothing "

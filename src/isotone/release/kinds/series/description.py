@@ -57,18 +57,6 @@ if TYPE_CHECKING:
     from isotone.planning import Plan
     from isotone.series.state import OpenSeries
 
-__all__ = [
-    "Series",
-    "SeriesManifest",
-    "SeriesSource",
-    "Shown",
-    "errors_of",
-    "mechanism_of",
-    "opening_of",
-    "period_of",
-    "release_of",
-]
-
 DECIMALS = 4
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _OF_SURVEY = ("order", "answers", "by")

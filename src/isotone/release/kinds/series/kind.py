@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isotone.privacy.guarantee import Number
     from isotone.release.result import Release
 
-__all__ = ["KIND", "SeriesKind"]
-
 
 class SeriesKind(Kind):
     """Counts over time."""

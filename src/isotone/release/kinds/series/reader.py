@@ -21,8 +21,6 @@ from isotone.release.kinds.counts.reader import CountReader, group_place
 from isotone.release.kinds.series.description import Series, SeriesManifest, mechanism_of, period_of
 from isotone.release.result import Release, Within
 
-__all__ = ["SeriesReader", "new_since", "values_of"]
-
 
 def values_of(release: Release) -> Any:
     """The values by shown period, group and stage."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from isotone.release.result import Release
 
-__all__ = ["LATE", "SeriesPage"]
-
 LATE = (
     "Late reports count when they arrive. Corrections downwards are not shown: who was counted stays counted."
 )

@@ -18,8 +18,6 @@ from isotone.release.description import Amount, ColumnName, FrozenMapping, Secti
 from isotone.release.kinds.distribution.description import By, DistributionManifest, LineDescription
 from isotone.release.manifest import Manifest
 
-__all__ = ["Survival", "SurvivalManifest"]
-
 _STARTS = (
     "every record must be followed from time 0: left truncation and states that change with time are not there. Leave out people "
     "who enter late, or count time from their entry."

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Page, Reader
     from isotone.release.result import Release
 
-__all__ = ["KIND", "SurvivalKind", "SurvivalReader"]
-
 
 class SurvivalReader(LineReader):
     """Survival, numbers at risk and mean times, from the band: all intervals of one group hold at once."""

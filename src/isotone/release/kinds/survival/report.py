@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from isotone.release.result import Release
 
-__all__ = ["SurvivalPage"]
-
 _SHOWN = 4
 """Pictures have so many groups; the table has all."""
 

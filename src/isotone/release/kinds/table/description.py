@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from isotone.planning import Plan
     from isotone.reading.sources import Frame
 
-__all__ = ["BETWEEN", "PER", "Table", "TableManifest"]
-
 BETWEEN = " | "
 """Between the name of a category and that of its column, in the names of rows."""
 PER = 100_000

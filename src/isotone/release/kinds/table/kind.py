@@ -51,16 +51,6 @@ if TYPE_CHECKING:
     from isotone.mechanism import Progress
     from isotone.release.result import Release
 
-__all__ = [
-    "KIND",
-    "TableKind",
-    "TablePage",
-    "TableReader",
-    "measured_again",
-    "sum_of",
-    "sums_of",
-]
-
 
 class TableReader(Reader):
     """Sums of the top-coded counts of categories.
