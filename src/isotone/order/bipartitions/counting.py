@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,9 @@ from isotone.order.bipartitions.walk import (
     SLICE,
     START,
     STATUS,
-    new_cursor,
+    BipartitionRows,
+    WalkTables,
+    reader_of,
     walks,
 )
 
@@ -87,22 +89,14 @@ class Tables:
         return np.diff(self.top, prepend=0) / self.top[-1]
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> WalkTables:
         """Everything that the walk needs."""
         s, w = self.steps, self.words
-        parts = (
-            s.tree,
-            s.elements,
-            s.blocks,
-            s.modules,
-            self.numbers,
-            w.words,
-            w.last,
-            w.first,
-            w.state,
-            w.weight,
+        steps, words = (
+            (s.tree, s.elements, s.blocks, s.modules),
+            (w.words, w.last, w.first, w.state, w.weight),
         )
-        return (*parts, self.top, self.unit)
+        return WalkTables(*steps, self.numbers, *words, self.top, self.unit)
 
 
 def within_reach(P: Poset, reach: int = REACH) -> bool:
@@ -416,17 +410,17 @@ def draw_at(
             few = min((size - done) * tries * (n + 16), _CHUNK) + 64
             tries *= 4 if len(dropped) else 1  # most walks may come to nothing: ask less and less often
             stream = np.concatenate((stream, words(at + stream.size, max(few, stream.size))))
-        cursor, before = new_cursor(), done
+        reader, before = reader_of(stream), done
         done += walks(
-            made.arrays, stream, cursor, answers, dropped, orders[done:], sizes[done:], begun[done:]
+            made.arrays, reader, answers, dropped, BipartitionRows(orders[done:], sizes[done:], begun[done:])
         )
         begun[before:done] += at
-        status, settled = int(cursor[STATUS]), int(cursor[START])
+        status, settled = int(reader.cursor[STATUS]), int(reader.cursor[START])
         if settled:  # the answers were about the first walk, which is over
             answers = answers[:0]
         stream, at = stream[settled:], at + settled
         if status == NEEDS_ANSWER:
-            p = _answer_probability(made, *cursor[QUESTION : QUESTION + 3].tolist())
+            p = _answer_probability(made, *reader.cursor[QUESTION : QUESTION + 3].tolist())
             answers = np.append(answers, np.int8(settle(at, answers.size, p)))
     return orders, sizes, begun, at
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,16 @@ SLICE = 24
 """A decision that is yes with probability at least 1 - 2^-SLICE is asked with probability 2^-SLICE only."""
 
 
-def new_cursor() -> Ints:
+class WordReader(NamedTuple):
+    """Words, and the cursor that says where among them the reader is."""
+
+    words: Stream
+    cursor: Ints
+
+
+def reader_of(words: Stream) -> WordReader:
     """A reader at the first word."""
-    return np.zeros(9, np.int64)
+    return WordReader(words, np.zeros(9, np.int64))
 
 
 @kernel(leaf=True)
@@ -58,8 +65,9 @@ def rewind(cursor: Ints) -> None:
 
 
 @kernel(leaf=True)
-def _half(words: Stream, cursor: Ints) -> Int64:
+def _half(reader: WordReader) -> Int64:
     """The next 32 bits."""
+    words, cursor = reader
     if cursor[HELD] == 1:
         cursor[HELD] = 0
         return cursor[SPARE]
@@ -73,50 +81,50 @@ def _half(words: Stream, cursor: Ints) -> Int64:
 
 
 @kernel(leaf=True)
-def bits(words: Stream, cursor: Ints, count: Int64) -> Int64:
+def bits(reader: WordReader, count: Int64) -> Int64:
     """``count`` bits as an integer, for at most 62 of them."""
     if count <= 32:
-        return _half(words, cursor) >> (32 - count) if count > 0 else np.int64(0)
-    high = _half(words, cursor)
-    return (high << (count - 32)) | (_half(words, cursor) >> (64 - count))
+        return _half(reader) >> (32 - count) if count > 0 else np.int64(0)
+    high = _half(reader)
+    return (high << (count - 32)) | (_half(reader) >> (64 - count))
 
 
 @kernel(leaf=True)
-def below(words: Stream, cursor: Ints, n: Int64) -> Int64:
+def below(reader: WordReader, n: Int64) -> Int64:
     """A uniform integer below ``n``, which is below 2^31.
 
     Multiply and keep the high half (Lemire 2019).
     """
-    product = _half(words, cursor) * np.int64(n)
+    product = _half(reader) * np.int64(n)
     low = product & 0xFFFFFFFF
     if low < n:
         threshold = (np.int64(1) << 32) % np.int64(n)
-        while low < threshold and cursor[STATUS] == 0:
-            product = _half(words, cursor) * np.int64(n)
+        while low < threshold and reader.cursor[STATUS] == 0:
+            product = _half(reader) * np.int64(n)
             low = product & 0xFFFFFFFF
     return product >> 32
 
 
 @kernel(leaf=True)
-def in_tail(words: Stream, cursor: Ints, rest: Int64, gap: Int64) -> bool:
+def in_tail(reader: WordReader, rest: Int64, gap: Int64) -> bool:
     """True with probability ``rest / 2^gap``, for ``rest`` below 2^62 and any gap."""
     while gap > 62:
         width = min(32, gap - 62)
-        if bits(words, cursor, width) != 0:
+        if bits(reader, width) != 0:
             return False
         gap -= width
-    return bits(words, cursor, gap) < rest
+    return bits(reader, gap) < rest
 
 
 @kernel(leaf=True)
-def last_unit_kept(words: Stream, cursor: Ints, r: Int64, exact: Int64, gap: Int64) -> bool:
+def last_unit_kept(reader: WordReader, r: Int64, exact: Int64, gap: Int64) -> bool:
     """Whether unit r of the share of ``exact`` in units of 2^gap is kept.
 
     Only the last unit may have an excess.
     """
     if gap <= 0 or r < share(exact, gap) - 1:
         return True
-    return in_tail(words, cursor, exact - (r << gap) if gap <= 61 else exact, gap)
+    return in_tail(reader, exact - (r << gap) if gap <= 61 else exact, gap)
 
 
 @kernel(leaf=True)
@@ -132,14 +140,13 @@ def locate(cumulative: Ints, low: Int64, high: Int64, r: Int64) -> Int64:
 
 
 @kernel(leaf=True)
-def certain(
-    words: Stream, cursor: Ints, answers: NDArray[np.int8], step: Int64, a: Int64, state: Int64
-) -> bool:
+def certain(reader: WordReader, answers: NDArray[np.int8], step: Int64, a: Int64, state: Int64) -> bool:
     """Decide a question whose answer is almost surely yes.
 
     Nothing is computed for it except in a small slice of the probability.
     """
-    if bits(words, cursor, SLICE) != 0:
+    cursor = reader.cursor
+    if bits(reader, SLICE) != 0:
         return True
     if cursor[ASKED] < answers.size:
         cursor[ASKED] += 1
@@ -211,23 +218,31 @@ def _keeps(order: Places, a: Int64, dropped: Ints, place: Places) -> bool:
     return True
 
 
+class Room(NamedTuple):
+    """What a walk writes to.
+
+    Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
+    for its other elements places of side B, listed from ``assigned[v, 2]`` on; both in ascending order.
+    """
+
+    assigned: Ints
+    places: Places
+    spare: Places
+    ends: Ints
+    flags: NDArray[np.int8]
+    put: Places
+    """Where each element is, or empty if nobody asks."""
+    out: Places
+    """The element in each place."""
+
+
 @kernel(leaf=True)
-def scatter(
-    words: Stream,
-    cursor: Ints,
-    elements: Ints,
-    start: Int64,
-    count: Int64,
-    a: Int64,
-    places: Places,
-    pa: Int64,
-    pb: Int64,
-    put: Places,
-    out: Places,
-) -> None:
-    """Put a random ``a`` of the elements on side A and the others on side B, each side in their order."""
+def scatter(reader: WordReader, room: Room, elements: Ints, start: Int64, count: Int64, v: Int64) -> None:
+    """Put a random part of the elements of step v on side A and the others on side B, each side in their order."""
+    places, put, out = room.places, room.put, room.out
+    a, pa, pb = room.assigned[v, 0], room.assigned[v, 1], room.assigned[v, 2]
     for k in range(count):
-        if a > 0 and (a == count - k or below(words, cursor, count - k) < a):
+        if a > 0 and (a == count - k or below(reader, count - k) < a):
             place = places[pa]
             pa += 1
             a -= 1
@@ -240,25 +255,14 @@ def scatter(
 
 
 @kernel(leaf=True)
-def arrange(
-    words: Stream,
-    cursor: Ints,
-    elements: Ints,
-    start: Int64,
-    count: Int64,
-    a: Int64,
-    places: Places,
-    pa: Int64,
-    pb: Int64,
-    spare: Places,
-    put: Places,
-    out: Places,
-) -> None:
-    """Put the elements in random order. The first ``a`` go to side A, the others to side B."""
+def arrange(reader: WordReader, room: Room, elements: Ints, start: Int64, count: Int64, v: Int64) -> None:
+    """Put the elements of step v in random order. The first go to side A, the others to side B."""
+    places, spare, put, out = room.places, room.spare, room.put, room.out
+    a, pa, pb = room.assigned[v, 0], room.assigned[v, 1], room.assigned[v, 2]
     for k in range(count):
         spare[k] = elements[start + k]
     for k in range(count - 1, -1, -1):
-        j = below(words, cursor, k + 1) if k > 0 else 0
+        j = below(reader, k + 1) if k > 0 else 0
         place = places[pa + k] if k < a else places[pb + k - a]
         out[place] = spare[j]
         if put.size > 0:
@@ -267,28 +271,20 @@ def arrange(
 
 
 @kernel(leaf=True)
-def deal(
-    words: Stream,
-    cursor: Ints,
-    places: Places,
-    start: Int64,
-    count: Int64,
-    k: Int64,
-    spare: Places,
-    flags: NDArray[np.int8],
-) -> None:
+def deal(reader: WordReader, room: Room, start: Int64, count: Int64, k: Int64) -> None:
     """Move a random ``k`` of ``count`` places to the front, keeping the order of these and of the others.
 
     The smaller part is drawn place by place, drawing again where a place is taken; ``flags`` are 0 before
     and after.
     """
+    places, spare, flags = room.places, room.spare, room.flags
     few = min(k, count - k)
     if few == 0:
         return
     for _ in range(few):
-        p = below(words, cursor, count)
-        while flags[p] == 1 and cursor[STATUS] == 0:
-            p = below(words, cursor, count)
+        p = below(reader, count)
+        while flags[p] == 1 and reader.cursor[STATUS] == 0:
+            p = below(reader, count)
         flags[p] = 1
     front = 1 if few == k else 0
     i, j = start, 0
@@ -308,70 +304,61 @@ def deal(
 #
 # First the split by its modules, then a word for each side.
 #
-# Words in, choices out, as in :mod:`.walk`, of which this is a part.
+# Words in, choices out.
+
+
+class WalkTables(NamedTuple):
+    """The arrays that a walk reads, those of ``Steps`` and of the tables made for them."""
+
+    tree: Ints
+    elements: Ints
+    blocks: Ints
+    module: Ints
+    numbers: Numbers
+    g: Numbers
+    lasts: Places
+    first: Ints
+    state: Places
+    weight: Ints
+    top: Ints
+    unit: int
 
 
 @kernel(leaf=True)
-def choose_split(
-    words: Stream,
-    cursor: Ints,
-    tree: Ints,
-    blocks: Ints,
-    module: Ints,
-    numbers: Numbers,
-    g: Numbers,
-    first: Ints,
-    state: Places,
-    weight: Ints,
-    v: Int64,
-    a: Int64,
-) -> Int64:
+def choose_split(reader: WordReader, tables: WalkTables, v: Int64, a: Int64) -> Int64:
     """The state of a split of the block of step v with a elements on side A, or -1."""
+    tree, _, blocks, module, numbers, g, _, first, state, weight, _, _ = tables
     b, number = tree[v, 2], numbers[tree[v, 4] + a]
-    r = below(words, cursor, mantissa(number)) << shift(number)
-    r |= bits(words, cursor, shift(number))
+    r = below(reader, mantissa(number)) << shift(number)
+    r |= bits(reader, shift(number))
     low, high = first[blocks[b, 3] + a], first[blocks[b, 3] + a + 1]
     result = locate(weight, low, high, r)
     if result == high:
         return -1
     r -= weight[result - 1] if result > low else 0
     chosen = np.int64(state[result])
-    if (
-        r == weight[result] - (weight[result - 1] if result > low else 0) - 1
-    ):  # the last unit may be partly excess
+    # the last unit may be partly excess
+    if r == weight[result] - (weight[result - 1] if result > low else 0) - 1:
         rounded = split_weight(tree, blocks, b, module, numbers, g, chosen)
         gap = exponent(number) - shift(number) - exponent(rounded)
-        if not last_unit_kept(words, cursor, r, mantissa(rounded), gap):
+        if not last_unit_kept(reader, r, mantissa(rounded), gap):
             return -1
     return chosen
 
 
 @kernel(leaf=True)
-def spell(
-    words: Stream,
-    cursor: Ints,
-    blocks: Ints,
-    module: Ints,
-    g: Numbers,
-    lasts: Places,
-    b: Int64,
-    split: Int64,
-    size_a: Int64,
-    size_b: Int64,
-    pa: Int64,
-    pb: Int64,
-    assigned: Ints,
-    places: Places,
-    spare: Places,
-    ends: Ints,
-) -> bool:
-    """Give each module its places by a uniform word for each side.
+def spell(reader: WordReader, tables: WalkTables, room: Room, v: Int64, split: Int64) -> bool:
+    """Give each module of the block of step v its places by a uniform word for each side.
 
     Returns False in an excess.
     """
+    blocks, module, b, size_a = tables.blocks, tables.module, tables.tree[v, 2], room.assigned[v, 0]
+    assigned, places, spare, ends = room.assigned, room.places, room.spare, room.ends
     first, stop, at = blocks[b, 0], blocks[b + 1, 0], blocks[b, 2]
     for side in range(2):
-        start, size, state = (pa, size_a, split) if side == 0 else (pb, size_b, blocks[b, 1] - 1 - split)
+        start, size, state = assigned[v, 1], size_a, split
+        if side == 1:
+            start, size, state = assigned[v, 2], tables.tree[v, 1] - size_a, blocks[b, 1] - 1 - split
         end, rest = start, state
         for i in range(first, stop):
             count = rest % (module[i, 1] + 1)
@@ -384,7 +371,7 @@ def spell(
         for k in range(size):
             spare[k] = places[start + k]
         for k in range(size - 1, -1, -1):
-            i = _last_letter(words, cursor, module, first, g, lasts, at, state)
+            i = _last_letter(reader, tables, first, at, state)
             if i < 0:
                 return False
             state -= module[first + i, 3]
@@ -394,18 +381,10 @@ def spell(
 
 
 @kernel(leaf=True)
-def _last_letter(
-    words: Stream,
-    cursor: Ints,
-    module: Ints,
-    first: Int64,
-    g: Numbers,
-    lasts: Places,
-    at: Int64,
-    state: Int64,
-) -> Int64:
+def _last_letter(reader: WordReader, tables: WalkTables, first: Int64, at: Int64, state: Int64) -> Int64:
     """The last letter of a uniform word of a state, or -1."""
-    letters, i = np.int64(lasts[at + state]), 0
+    module, g = tables.module, tables.g
+    letters, i = np.int64(tables.lasts[at + state]), 0
     if letters & (letters - 1) == 0:  # one letter only: the number of words is the same without it
         while letters > 1:
             letters >>= 1
@@ -413,15 +392,15 @@ def _last_letter(
         return i
     number = g[at + state]
     unit = exponent(number) - shift(number)
-    r = below(words, cursor, mantissa(number)) << shift(number)
-    r |= bits(words, cursor, shift(number))
+    r = below(reader, mantissa(number)) << shift(number)
+    r |= bits(reader, shift(number))
     while letters > 0:
         if letters & 1:
             fewer = g[at + state - module[first + i, 3]]
             gap = unit - exponent(fewer)
             units = share(mantissa(fewer), gap)
             if r < units:
-                return i if last_unit_kept(words, cursor, r, mantissa(fewer), gap) else -1
+                return i if last_unit_kept(reader, r, mantissa(fewer), gap) else -1
             r -= units
         letters >>= 1
         i += 1
@@ -442,56 +421,48 @@ def _last_letter(
 # Playing again from the same words is what keeps the last two free of bias.
 
 
+class BipartitionRows(NamedTuple):
+    """Extended bipartitions, a row each: side A, ascending, in its first ``sizes[r]`` places, then side B."""
+
+    orders: Places
+    sizes: Ints
+    begun: Ints
+    """The word that the walk of each row began with."""
+
+
 @kernel
 def walks(
-    arrays: Any,
-    words: Stream,
-    cursor: Ints,
-    answers: NDArray[np.int8],
-    dropped: Ints,
-    orders: Places,
-    sizes: Ints,
-    begun: Ints,
+    tables: WalkTables, reader: WordReader, answers: NDArray[np.int8], dropped: Ints, rows: BipartitionRows
 ) -> Int64:
-    """Fill the rows of ``orders`` with extended bipartitions.
+    """Fill ``rows`` with extended bipartitions.
 
     Returns how many were made before it had to stop.
 
-    Row r has side A, ascending, in its first ``sizes[r]`` places, then side B. A walk that puts a pair
-    ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is drawn from
-    another one with fewer relations. It ends as soon as it does so. ``begun[r]`` is the
-    word that the walk of row r began with. ``cursor`` tells why the walk stopped. ``answers`` are those to the
-    questions of the walk that it starts with.
+    A walk that puts a pair ``dropped[k]`` = (lower, upper) in the wrong order on one side is not kept: so an order is
+    drawn from another one with fewer relations. It ends as soon as it does so. The cursor tells why the walk stopped.
+    ``answers`` are those to the questions of the walk that it starts with.
     """
+    (orders, sizes, begun), cursor, filled = rows, reader.cursor, 0
     n = orders.shape[1]
-    assigned = np.empty((arrays[0].shape[0], 3), np.int64)
-    places, spare, ends = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(64, np.int64)
-    filled, result, flags = 0, np.empty(n, np.int32), np.zeros(n, np.int8)
+    room = Room(
+        np.empty((tables.tree.shape[0], 3), np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+        np.empty(64, np.int64),
+        np.zeros(n, np.int8),
+        np.empty(n if dropped.shape[0] > 0 else 0, np.int32),
+        np.empty(n, np.int32),
+    )
     starts, partners = partners_of(dropped, n)
-    put = np.empty(n if dropped.shape[0] > 0 else 0, np.int32)
     while filled < sizes.size:
-        a = _walk(
-            arrays,
-            words,
-            cursor,
-            answers,
-            assigned,
-            places,
-            spare,
-            ends,
-            flags,
-            starts,
-            partners,
-            put,
-            result,
-        )
+        a = _walk(tables, reader, answers, room, starts, partners)
         if cursor[STATUS] != 0:
             rewind(cursor)
             break
         if a >= 0:
             begun[filled] = cursor[START]
             for k in range(n):  # to assign one array to another takes seconds to compile
-                orders[filled, k] = result[k]
+                orders[filled, k] = room.out[k]
             sizes[filled] = a
             filled += 1
         settle_walk(cursor)
@@ -501,88 +472,60 @@ def walks(
 
 @kernel(leaf=True)
 def _walk(
-    arrays: Any,
-    words: Stream,
-    cursor: Ints,
+    tables: WalkTables,
+    reader: WordReader,
     answers: NDArray[np.int8],
-    assigned: Ints,
-    places: Places,
-    spare: Places,
-    ends: Ints,
-    flags: NDArray[np.int8],
+    room: Room,
     starts: Ints,
     partners: Ints,
-    put: Places,
-    out: Places,
 ) -> Int64:
     """Walk once through the tables.
 
     Returns the size of side A, or -1 if the walk ended in an excess, broke a pair or had to stop.
-
-    Step v is given ``assigned[v, 0]`` places of side A, listed in ``places`` from ``assigned[v, 1]`` on, and
-    for its other elements places of side B, listed from ``assigned[v, 2]`` on; both in ascending order.
     """
-    tree, elements, blocks, module, numbers, g, lasts, first, state, weight, top, unit = arrays
+    tree, elements, assigned = tables.tree, tables.elements, room.assigned
     last = tree.shape[0] - 1
-    n_a = _first_size(words, cursor, top, unit, numbers, tree[last, 4])
-    for k in range(out.size):
-        places[k] = k
-    for k in range(put.size):
-        put[k] = -1
+    n_a = _first_size(reader, tables)
+    for k in range(room.out.size):
+        room.places[k] = k
+    for k in range(room.put.size):
+        room.put[k] = -1
     _assign(assigned, last, n_a, 0, n_a)
     for v in range(last, -1, -1):
-        if n_a < 0 or cursor[STATUS] != 0:
+        if n_a < 0 or reader.cursor[STATUS] != 0:
             return -1
-        kind, size, left, right, start = tree[v, 0], tree[v, 1], tree[v, 2], tree[v, 3], tree[v, 4]
+        kind, size, left, right = tree[v, 0], tree[v, 1], tree[v, 2], tree[v, 3]
         a, pa, pb = assigned[v, 0], assigned[v, 1], assigned[v, 2]
         if kind in (BESIDE, STACK):
-            near, far = tree[left, 1], tree[right, 1]
-            k = _split(words, cursor, numbers, start + a, tree[left, 4], near, tree[right, 4], far, a)
+            near, k = tree[left, 1], _split(reader, tree, tables.numbers, v, a)
             if k < 0:
                 return -1
             if kind == BESIDE:
-                deal(words, cursor, places, pa, a, k, spare, flags)
-                deal(words, cursor, places, pb, size - a, near - k, spare, flags)
+                deal(reader, room, pa, a, k)
+                deal(reader, room, pb, size - a, near - k)
             _assign(assigned, left, k, pa, pb)
             _assign(assigned, right, a - k, pa + k, pb + near - k)
             continue
         if kind == PRIME:
-            split = choose_split(words, cursor, tree, blocks, module, numbers, g, first, state, weight, v, a)
-            if split < 0 or not certain(words, cursor, answers, v, a, split):
+            split = choose_split(reader, tables, v, a)
+            if split < 0 or not certain(reader, answers, v, a, split):
                 return -1
-            if not spell(
-                words,
-                cursor,
-                blocks,
-                module,
-                g,
-                lasts,
-                left,
-                split,
-                a,
-                size - a,
-                pa,
-                pb,
-                assigned,
-                places,
-                spare,
-                ends,
-            ):
+            if not spell(reader, tables, room, v, split):
                 return -1
             continue
         exact = size <= EXACT_BINOMIALS and kind in (POINTS, CHAIN)
-        if not exact and not certain(words, cursor, answers, v, a, 0):
+        if not exact and not certain(reader, answers, v, a, 0):
             return -1
         if kind == POINTS:
-            arrange(words, cursor, elements, left, size, a, places, pa, pb, spare, put, out)
+            arrange(reader, room, elements, left, size, v)
         elif kind == CHAIN:
-            scatter(words, cursor, elements, left, size, a, places, pa, pb, put, out)
+            scatter(reader, room, elements, left, size, v)
         else:
             _assign(assigned, left, a, pa, pb)
             continue
-        if put.size > 0 and breaks(elements, left, size, n_a, starts, partners, put):
+        if room.put.size > 0 and breaks(elements, left, size, n_a, starts, partners, room.put):
             return -1
-    return n_a if cursor[STATUS] == 0 else -1
+    return n_a if reader.cursor[STATUS] == 0 else -1
 
 
 @kernel(leaf=True)
@@ -591,45 +534,34 @@ def _assign(assigned: Ints, step: Int64, a: Int64, pa: Int64, pb: Int64) -> None
 
 
 @kernel(leaf=True)
-def _first_size(words: Stream, cursor: Ints, top: Ints, unit: Int64, numbers: Numbers, start: Int64) -> Int64:
+def _first_size(reader: WordReader, tables: WalkTables) -> Int64:
     """The size of side A, by the last table, or -1."""
+    top = tables.top
     width = 0
     while top[-1] >> width > 0:
         width += 1
-    r = bits(words, cursor, width)
-    while r >= top[-1] and cursor[STATUS] == 0:
-        r = bits(words, cursor, width)
+    r = bits(reader, width)
+    while r >= top[-1] and reader.cursor[STATUS] == 0:
+        r = bits(reader, width)
     a = locate(top, 0, top.size, r)
     r -= top[a - 1] if a > 0 else 0
-    number = numbers[start + a]
-    return a if last_unit_kept(words, cursor, r, mantissa(number), unit - exponent(number)) else -1
+    number = tables.numbers[tables.tree[-1, 4] + a]
+    return a if last_unit_kept(reader, r, mantissa(number), tables.unit - exponent(number)) else -1
 
 
 @kernel(leaf=True)
-def _split(
-    words: Stream,
-    cursor: Ints,
-    numbers: Numbers,
-    at: Int64,
-    i: Int64,
-    ni: Int64,
-    j: Int64,
-    nj: Int64,
-    a: Int64,
-) -> Int64:
-    """How many of the a elements on side A belong to the table at i.
-
-    The others belong to the table at j. Returns -1 if the walk has to end.
-    """
-    number = numbers[at]
+def _split(reader: WordReader, tree: Ints, numbers: Numbers, v: Int64, a: Int64) -> Int64:
+    """How many of the a elements of step v on side A belong to its first part, or -1 if the walk has to end."""
+    left, right, number = tree[v, 2], tree[v, 3], numbers[tree[v, 4] + a]
+    (ni, i), (nj, j) = (tree[left, 1], tree[left, 4]), (tree[right, 1], tree[right, 4])
     unit = exponent(number) - shift(number)
-    r = below(words, cursor, mantissa(number)) << shift(number)
-    r |= bits(words, cursor, shift(number))
+    r = below(reader, mantissa(number)) << shift(number)
+    r |= bits(reader, shift(number))
     for k in range(max(0, a - nj), min(a, ni) + 1):
         one, other = numbers[i + k], numbers[j + a - k]
         exact, gap = mantissa(one) * mantissa(other), unit - exponent(one) - exponent(other)
         units = share(exact, gap)
         if r < units:
-            return k if last_unit_kept(words, cursor, r, exact, gap) else -1
+            return k if last_unit_kept(reader, r, exact, gap) else -1
         r -= units
     return -1
