@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +24,7 @@ from typer.testing import CliRunner
 import isotone as iso
 from isotone.cli import app
 from isotone.errors import InputError, IsotoneError, LedgerError, SpecError
-from isotone.ledger import extract_charge
+from isotone.ledger import BusyError, extract_charge
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.kinds.kind import kind_named
 from isotone.release.kinds.series.description import SeriesManifest, Shown, chain_of, opening_of
@@ -32,6 +33,7 @@ from isotone.release.kinds.series.report import LATE
 from isotone.release.manifest import Manifest
 from isotone.release.over_time import closed
 from isotone.release.result import seal
+from isotone.series.state import OpenSeries
 
 SPEC = """
 [order]
@@ -368,6 +370,8 @@ def _entry(name: str) -> Callable[[dict[str, Any], dict[str, list[Any]]], None]:
             plain["mechanism"]["epsilon"] = "1.0"
         elif name == "neighbours":
             plain["guarantee"]["neighbours"] = "replace"
+        elif name == "unit":
+            plain["guarantee"]["unit"] = "household"
         elif name == "column":
             columns["more"] = columns["value"]
         elif name == "order":
@@ -399,7 +403,7 @@ MECHANISM = [
     "neighbours",
     "order",
 ]
-MECHANISM += ["no noise", "floats"]
+MECHANISM += ["no noise", "floats", "unit"]
 FORGERIES += ["number", "twice", "past", "missing", "new", "periods", "noise"]
 
 
@@ -436,6 +440,25 @@ def test_noise_for_fewer_histories_than_a_unit_may_have_guarantees_nothing(tmp_p
     plain["mechanism"]["contributions"] = 1
     with pytest.raises(InputError, match="fewer histories"):
         kind.derived_guarantee(replace(made, manifest=Manifest.from_plain(plain)))
+
+
+@pytest.mark.parametrize("places", [(2, 0), (0, 0)])
+def test_periods_twice_or_out_of_the_sequence_of_time_are_found(
+    tmp_path: Path, places: tuple[int, int]
+) -> None:
+    """Whatever columns and chain a forger makes for them."""
+    office = Office(tmp_path, series(), epsilon=1)
+    office.close(table(("a", "first dose")), "week 1")
+    made = office.close(table(("b", "first dose")), "week 3")
+    assert isinstance(made.manifest, SeriesManifest)
+    assert made.manifest.chain is not None
+    forgery = Shown(places, values_of(made))
+    chain = chain_of(made.manifest.chain[0], forgery)
+    manifest = replace(made.manifest, shown=list(places), chain=chain, content_hash=None, files=None)
+    mechanism = office.described.mechanism(Guarantee.pure(1))
+    seal(office.described.columns(lambda: mechanism, forgery, manifest.errors), manifest).save(office.out)
+    verdict = iso.verify(office.out)
+    assert "sequence of time" in str(verdict["error"])
 
 
 def test_a_chain_that_a_forger_makes_anew_is_not_that_of_the_ledger(tmp_path: Path) -> None:
@@ -833,6 +856,22 @@ def test_lost_secrets_end_the_series_and_keep_what_was_shown(tmp_path: Path) -> 
     with pytest.raises(InputError, match="opened before"):
         Office(tmp_path, series(), epsilon=1)
     assert str(office.ledger.spent().epsilon) == "1"
+
+
+def test_who_does_not_want_to_wait_is_told_that_another_closes(tmp_path: Path) -> None:
+    office, busy = Office(tmp_path, series()), list[bool]()
+
+    def other() -> None:
+        with suppress(BusyError):
+            office.close(table(("a", "first dose")), "week 1", wait=False)
+            busy.append(False)
+        busy.append(True)
+
+    with OpenSeries(office.ledger, office.secrets).alone(wait=True):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert busy == [True]
 
 
 def test_dates_in_the_data_are_not_looked_at(tmp_path: Path) -> None:
