@@ -143,16 +143,16 @@ class CellLine:
             return nearest_mark(value, self.values)
         if self.spacing == "integers":
             return whole_steps(value, low, high, last, 0.5)
-        # a database may floor to a whole number, and have none for what lies far below
-        way, first, end = value.clip(low), low, high
+        way, first, end = value, low, high
         if self.spacing == "log":
             way, first, end = value.clip(low, high).log(), float(np.log(low)), float(np.log(high))
         # counted from above, so that a value at an end is in the cell below, and so is one that is above it by its last digits. A product
-        # of floats is the same in all engines, a quotient is not
+        # of floats is the same in all engines, a quotient is not. Of a number far outside it may be none, and its floor no whole number
         scale = self.cells / (end - first)
         inside = (last - ((end + self.last_digits / scale - way) * scale).floor()).cast(nw.Int64)
         above = value >= high if most is None else value <= most
-        return nw.when(value < high).then(inside).when(above).then(nw.lit(last))
+        within = nw.when((value > low) & (value < high)).then(inside)
+        return within.when(value <= low).then(nw.lit(0)).when(above).then(nw.lit(last))
 
 
 def _even_cells(low: Fraction, high: Fraction, usual: int) -> int:

@@ -375,7 +375,12 @@ def _open_spark(frame: Frame, roles: Roles) -> Frame:
 
 
 def _spark_column(column: str, kind: str) -> str:
-    """A column of Spark, with dates and moments as texts, null outside the calendar and in no session's time zone."""
+    """A column of Spark, with dates and moments as texts, null outside the calendar and in no session's time zone.
+
+    Texts may hold bytes that are none. To Spark they are one text in some of its functions, and several in others.
+    """
+    if kind.partition("(")[0] in ("string", "char", "varchar"):
+        return f"CASE WHEN encode({column}, 'UTF-8') = CAST({column} AS BINARY) THEN {column} END AS {column}"
     text, held = f"CAST({column} AS STRING)", ""
     if kind == "date":
         held = f"{column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"

@@ -161,6 +161,11 @@ def test_spark_reads_moments_by_the_calendar_and_texts_by_their_bytes():
                 source.open()
             cast = replace(source, data=alike.selectExpr("CAST(u AS STRING COLLATE UTF8_BINARY) AS u", "x"))
             assert count_categories(cast, cast.open()).tolist() == counts
+        every = "SELECT explode(array(X'61', X'FF', X'FE', X'C3A9')) AS u"
+        bytes_of = spark.sql(f"SELECT CAST(u AS STRING) AS u, 'x' AS x FROM ({every})")
+        assert collect(open_source(bytes_of, {"unit": ["u"]}))["u"] == ["a", None, None, "é"]
+        source = CategorySource(bytes_of, "x", ("x",), upper=9, unit="u")
+        assert count_categories(source, source.open()).tolist() == [2]
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
