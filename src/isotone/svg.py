@@ -382,6 +382,7 @@ def curves(
         ]
     height = _HEIGHT + (18 * len(words) + 4 if words else 0)
     x = _CHART_WIDTH - _RIGHT - 40 - SMALL * max(text_width(name) for name, *_ in lines)
+    falls = all(ys[-1] < ys[0] for _, _, ys, _ in lines)  # names stand where lines are not
     for place, (name, xs, ys, band) in enumerate(lines):
         width, opacity = 3.4 - 0.7 * place, 1.0 - 0.22 * place
         if band is not None:
@@ -393,7 +394,7 @@ def curves(
         )
         if not name:
             continue
-        y = up.start - 16 - 20 * place
+        y = up.end + 16 + 20 * place if falls else up.start - 16 - 20 * place
         parts += [polyline([(x, y), (x + 24, y)], width, MARK, opacity), text(x + 32, y + 5, name, SMALL)]
     return picture(parts, _CHART_WIDTH, height, f"{labels[1]} by {labels[0]}", _STRETCH)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -227,6 +228,10 @@ def test_the_picture_has_steps_a_band_and_numbers_at_risk_below(shelf) -> None:
         picture = report_html(release)
         assert all(f">{group}</text>" in picture for group in groups)
         assert "95 % band for the curve of these records" in picture
+        if name == "arms":
+            found = re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>new</text>', picture)
+            legend, below_it = sorted(map(float, found))
+            assert legend < 90 < below_it, "names of falling lines stand above them"
         ax = release.plot()
         (xs, ys), shaded = ax.lines[0].get_data(), ax.collections
         assert np.all(np.diff(ys) <= 0)
