@@ -719,6 +719,14 @@ def read_records(cells: Ints, y: Any, weight: Any, groups: Any, problem: Regress
     return Records(cells[kept], problem.y_grid.snap(y[kept]), weights[kept]).sorted()
 
 
+def counted_records(cells: Ints, levels: Ints, count: Ints, problem: RegressionProblem) -> Records:
+    """So many records of each cell and level of ``y``, each of a unit of its own, as a reading gives them."""
+    (low, high), share = map(float, problem.y_range), levels / FINE
+    y = problem.y_grid.snap((1.0 - share) * low + share * high)
+    weights = np.full(int(count.sum()), problem.budget.whole.weight_steps, dtype=np.int64)
+    return Records(np.repeat(cells, count), np.repeat(y, count), weights).sorted()
+
+
 def _among_first(names: Sequence[str | None], kept: Bools, contributions: int) -> Bools:
     """Mark the first ``contributions`` records of each unit among those kept.
 

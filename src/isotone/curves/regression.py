@@ -43,6 +43,7 @@ from isotone.curves.problem import (
     GridSpec,
     Records,
     check_columns,
+    counted_records,
     make_grid,
     numbers_of,
     only_column,
@@ -609,14 +610,27 @@ class PrivateIsotonicRegression(EvaluatedCurve):
         check_columns(row_count(X, "X", SEVERAL), y, sample_weight, groups)
         warn_of_published(problem.method, PUBLISHED)
         with charged(self.ledger, problem.guarantee, f"isotonic regression, {problem.method}"):
-            records = read_records(_places(problem.grid, X), y, sample_weight, groups, problem)
-            draws = exact_draws()
-            problem = replace(problem, n=problem.budget.size(records.cells.size, draws))
-            if not problem.direction_given:
-                rises = choose_direction(records, problem.points, problem.budget.whole, draws)
-                problem = replace(problem, increasing=rises)
-            curve = mechanism_for(problem).draw(records, draws)
-            self._keep(curve, problem)
+            return self._draw(
+                read_records(_places(problem.grid, X), y, sample_weight, groups, problem), problem
+            )
+
+    def fit_counted(
+        self, problem: ChainProblem, places: Ints, levels: Ints, count: Ints
+    ) -> PrivateIsotonicRegression:
+        """Fit to ``count`` records at each place of the grid and level of ``y``, which are bounded by unit already.
+
+        ``problem`` is that of :meth:`check`. Nothing is charged: a release has paid for it.
+        """
+        warn_of_published(problem.method, PUBLISHED)
+        return self._draw(counted_records(places, levels, count, problem), problem)
+
+    def _draw(self, records: Records, problem: ChainProblem) -> PrivateIsotonicRegression:
+        draws = exact_draws()
+        problem = replace(problem, n=problem.budget.size(records.cells.size, draws))
+        if not problem.direction_given:
+            rises = choose_direction(records, problem.points, problem.budget.whole, draws)
+            problem = replace(problem, increasing=rises)
+        self._keep(mechanism_for(problem).draw(records, draws), problem)
         return self
 
     def check(self) -> ChainProblem:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import astuple
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from isotone.curves import PrivateIsotonicRegression
 from isotone.curves.cuts import ChainProblem
 from isotone.curves.losses import Squared
 from isotone.curves.problem import (
@@ -19,6 +21,7 @@ from isotone.curves.problem import (
     Grid,
     Records,
     check_columns,
+    counted_records,
     numbers_of,
     only_column,
     read_records,
@@ -247,3 +250,26 @@ def test_records_do_not_show_what_they_hold() -> None:
     held = prepared([7.25], [0.5])
     assert "7" not in repr(held)
     assert "[" not in repr(held)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"bounds": (0, 100), "y_range": (0, 1)},
+        {"bounds": (-1, 2), "y_range": (-0.1, 7), "contributions": 3, "epsilon": 2},
+        {"bounds": (18, 90), "y_values": (-1, 3), "x_grid": [18, 20.5, 40, 90], "increasing": "auto"},
+    ],
+)
+def test_counted_points_are_the_records_that_they_count(given):
+    rng = np.random.default_rng(4)
+    problem = PrivateIsotonicRegression(**given).check()
+    places = rng.integers(0, problem.grid.points, 40)
+    levels = rng.integers(0, 2, 40) * FINE if "y_values" in given else rng.integers(0, FINE + 1, 40)
+    count = rng.integers(0, 5, 40)
+    low, high = map(float, problem.y_range)
+    x = np.repeat(problem.grid.positions(places), count)
+    y = np.repeat((1 - levels / FINE) * low + levels / FINE * high, count)
+    read = read_records(problem.grid.snap(x), y, None, np.arange(x.size), problem)
+    counted = counted_records(places, levels, count, problem)
+    assert all(np.array_equal(*pair) for pair in zip(astuple(read), astuple(counted), strict=True))
+    assert counted.cells.size == count.sum()

@@ -501,8 +501,7 @@ class ChainFit:
 
     def fitted(self, points: Any) -> Any:
         """The estimator fitted to counted points."""
-        x = self.problem.grid.positions(points.x)
-        return fit_counted(self.estimator(), x, points.y, points.count, self.problem.y_range)
+        return self.estimator().fit_counted(self.problem, points.x, points.y, points.count)
 
     def columns(self, drawn: Any, confidence: float) -> dict[str, tuple[Any, ...]]:
         """The corners of the curve and of its band."""
