@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import ceil, lgamma, log, pi, sqrt
 from typing import Any, NamedTuple
@@ -405,9 +406,13 @@ class GeometricBeliefs(Beliefs):
         """All categories, and fewer where the ε of a step is small: there their noisy counts leave much of the prior open."""
         return int(self.size * min(1.0, _TOLD * self.step**2))
 
+    @cached_property
+    def _place(self) -> NDArray[np.float64]:
+        """The sum of the rates up to each count."""
+        return np.concatenate([[0.0], np.cumsum(step_rates(len(self.probabilities), self.rates))])
+
     def _log_noise(self, k: int) -> NDArray[np.float64]:
-        place = np.concatenate([[0.0], np.cumsum(step_rates(len(self.probabilities), self.rates))])
-        return -np.abs(place - place[k])
+        return -np.abs(self._place - self._place[k])
 
 
 @dataclass(frozen=True, eq=False)
