@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+SMALL_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SMALL_JAVA,
 }
 """Tests count a few rows by many queries, so Spark need not compile each. The worker of Spark Connect has Spark's own settings."""
 

@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.support.every_kind import COLUMNS, KINDS, hostile_rows, line
+from tests.support.spark import SMALL_JAVA
 from tests.support.warehouses import in_postgres, in_sqlite, postgres
 
 from isotone.errors import InputError
@@ -525,7 +526,7 @@ def test_spark_connect_gives_the_records_of_a_frame():
         capture_output=True,
         text=True,
         check=True,
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "JDK_JAVA_OPTIONS": SMALL_JAVA},
     )
     assert json.loads(done.stdout.splitlines()[-1]) == {kind: in_memory(kind) for kind in kinds}
 
