@@ -30,6 +30,7 @@ from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.steps import steps
+from isotone.order.bipartitions.walk import kept
 
 
 def crown(k: int) -> Poset:
@@ -244,7 +245,7 @@ def test_draws_that_are_kept_break_no_relation():
     Q = Relaxation(P.covers[::3])
     made, pairs = bipartitions.tables(Q.order(P)), missing_pairs(P, Q.order(P))
     orders, sizes = bipartitions.draw(made, 300, *sources.seeded(np.random.default_rng(0)), pairs)
-    assert bipartitions.kept(orders, sizes, pairs).all()
+    assert kept(orders, sizes, pairs).all()
 
 
 def test_a_relaxation_is_plain_values_and_back():
@@ -271,7 +272,7 @@ def test_simulations_wander_where_rejection_keeps_few(monkeypatch):
     monkeypatch.setattr(sources, "RARE", 1.0)
     orders, sizes = m.sampler.simulate(50, np.random.default_rng(0))
     assert orders.shape == (50, 6)
-    assert bipartitions.kept(orders, sizes, np.argwhere(P.leq_matrix() & ~np.eye(6, dtype=bool))).all()
+    assert kept(orders, sizes, np.argwhere(P.leq_matrix() & ~np.eye(6, dtype=bool))).all()
     assert len({tuple(row) for row in orders.tolist()}) > 10
 
 

@@ -18,8 +18,8 @@ from isotone.counts.sampler import CoupledSource, Method, Sampler
 from isotone.errors import InputError
 from isotone.mechanism import no_progress
 from isotone.order import Poset
-from isotone.order.bipartitions import counting as bipartitions
 from isotone.order.bipartitions.coupling import Past, TwoLevels, sweep, sweep_widely
+from isotone.order.bipartitions.walk import kept
 
 
 def crown(k: int) -> Poset:
@@ -212,7 +212,7 @@ def test_draws_are_extended_bipartitions(P):
     for balanced in (False, True):
         order, a = TwoLevels(P, balanced).draw(noise.random_words)
         assert sorted(order.tolist()) == list(range(len(P)))
-        assert bipartitions.kept(order[None, :], np.array([a]), pairs).all()
+        assert kept(order[None, :], np.array([a]), pairs).all()
 
 
 def test_an_order_of_two_levels_out_of_reach_is_exact_without_a_search(monkeypatch):
