@@ -456,11 +456,16 @@ def wander(
     for start in range(0, rows, chunk):
         here = slice(start, start + chunk)
         picks = rng.integers(n, size=(len(sizes[here]), moves), dtype=np.int64)
-        _rows(*below, *above, row, side, picks, rng.random(picks.shape), balanced, orders[here], sizes[here])
+        draws = picks, rng.random(picks.shape)
+        _rows(below, above, row, side, draws, balanced, (orders[here], sizes[here]))
     return orders, sizes
 
 
-def _lists(related: Relation) -> tuple[Ints, Ints]:
+Lists = tuple[Ints, Ints]
+"""Where the list of each element starts, and all lists one after the other."""
+
+
+def _lists(related: Relation) -> Lists:
     """The related elements of each one, from ``starts[x]`` on."""
     starts = np.concatenate(([0], np.cumsum(related.sum(axis=1)))).astype(np.int64)
     return starts, np.nonzero(related)[1].astype(np.int64)
@@ -468,21 +473,18 @@ def _lists(related: Relation) -> tuple[Ints, Ints]:
 
 @kernel
 def _rows(
-    below_starts: Ints,
-    below: Ints,
-    above_starts: Ints,
-    above: Ints,
+    below: Lists,
+    above: Lists,
     row: Orders,
     side: Ints,
-    picks: Ints,
-    uniforms: NDArray[np.float64],
+    draws: tuple[Ints, Floats],
     balanced: bool,
-    orders: Orders,
-    sizes: Ints,
+    result: tuple[Orders, Ints],
 ) -> None:
-    """Keep what each row of ``picks`` and ``uniforms`` makes of the one before."""
+    """Keep what each row of ``draws``, picks and uniform numbers, makes of the one before."""
+    (picks, uniforms), (orders, sizes) = draws, result
     for r in range(sizes.size):
-        _move(below_starts, below, above_starts, above, row, side, picks[r], uniforms[r], balanced)
+        _move(below, above, row, side, picks[r], uniforms[r], balanced)
         sizes[r] = side[0]
         for k in range(row.size):
             orders[r, k] = row[k]
@@ -490,17 +492,10 @@ def _rows(
 
 @kernel
 def _move(
-    below_starts: Ints,
-    below: Ints,
-    above_starts: Ints,
-    above: Ints,
-    row: Orders,
-    side: Ints,
-    picks: Ints,
-    uniforms: NDArray[np.float64],
-    balanced: bool,
+    below: Lists, above: Lists, row: Orders, side: Ints, picks: Ints, uniforms: Floats, balanced: bool
 ) -> None:
     """Take each of ``picks`` out and put it back. ``side[0]`` is the size of side A."""
+    (below_starts, lower), (above_starts, upper) = below, above
     n = row.size
     place = np.empty(n, np.int64)
     for k in range(n):
@@ -512,14 +507,14 @@ def _move(
         # the first and the last place at which x fits on each side, when it is out
         low_a, high_a, low_b, high_b = 0, a, a, n - 1
         for j in range(below_starts[x], below_starts[x + 1]):
-            k = place[below[j]]
+            k = place[lower[j]]
             after = k if k > out else k + 1
             if k < before:
                 low_a = max(low_a, after)
             else:
                 low_b = max(low_b, after)
         for j in range(above_starts[x], above_starts[x + 1]):
-            k = place[above[j]]
+            k = place[upper[j]]
             here = k - 1 if k > out else k
             if k < before:
                 high_a = min(high_a, here)
