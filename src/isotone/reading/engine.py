@@ -30,15 +30,11 @@ def connect(*, trusting: bool = True) -> Any:
     """
     import duckdb
 
-    left_out = _WHOLE if trusting else _DISTRUSTFUL
-    connection = _engine(left_out).cursor()
+    connection = _cursor(_WHOLE if trusting else _DISTRUSTFUL)
     try:
         connection.execute(
             "SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET progress_bar_time = 0"
         )
-    except duckdb.FatalException:  # what an engine answers for good when a query has broken it
-        _engines.clear()
-        return _engine(left_out).cursor()
     except duckdb.Error:  # in a notebook without ipywidgets the engine refuses: then it is not watched
         forget()
     else:
@@ -48,7 +44,20 @@ def connect(*, trusting: bool = True) -> Any:
 
 def nowhere() -> Any:
     """A connection for queries that read no data."""
-    return _engine(_WHOLE).cursor()
+    return _cursor(_WHOLE)
+
+
+def _cursor(left_out: str) -> Any:
+    """A connection to an engine that answers. One that a query has broken does not, for good, whoever asks."""
+    import duckdb
+
+    connection = _engine(left_out).cursor()
+    try:
+        connection.execute("SELECT 1").fetchall()
+    except duckdb.FatalException:
+        _engines.clear()
+        connection = _engine(left_out).cursor()
+    return connection
 
 
 def _engine(left_out: str) -> Any:

@@ -12,7 +12,7 @@ from isotone.reading import engine
 
 
 class Refusing:
-    """An engine that refuses to show progress, and says why."""
+    """An engine that refuses to show progress, and says why. A broken one refuses everything."""
 
     def __init__(self, reason):
         self.real, self.reason = duckdb.connect(), reason
@@ -21,7 +21,7 @@ class Refusing:
         return self
 
     def execute(self, query):
-        if "progress_bar" in query:
+        if "progress_bar" in query or isinstance(self.reason, duckdb.FatalException):
             raise self.reason
         return self.real.execute(query)
 
@@ -55,13 +55,15 @@ def test_nothing_of_rows_that_were_spilled_is_left_while_the_engine_is_kept(no_e
     assert sum(path.stat().st_size for path in scratch().iterdir()) == 0
 
 
-def test_an_engine_that_a_query_broke_is_replaced(no_engines, monkeypatch):
+@pytest.mark.parametrize("opened", [engine.connect, engine.nowhere])
+def test_an_engine_that_a_query_broke_is_replaced(no_engines, monkeypatch, opened):
+    """By a release that reads on its owner's connection, too: there the rehearsal alone asks an engine of ours."""
     broken = Refusing(duckdb.FatalException("the database has been invalidated"))
     with monkeypatch.context() as patched:
         patched.setattr(duckdb, "connect", lambda **options: broken)
-        engine.nowhere()
+        engine._engine(engine._WHOLE)
     assert list(engine._engines.values()) == [broken]
-    assert engine.connect().execute("SELECT 7").fetchall() == [(7,)]
+    assert opened().execute("SELECT 7").fetchall() == [(7,)]
     assert broken not in engine._engines.values()
 
 
