@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -72,7 +73,8 @@ class Figures(NamedTuple):
         return Figures(*(factor * x for x in self[:3]))
 
     def __str__(self) -> str:
-        words = " / ".join(f"{x:.{4 if self.all < 8 and not self.spread else 3}g}" for x in self[:3])
+        sure = self.spread < 0.002 and (self.spread > 0 or self.all < 8)
+        words = " / ".join(f"{x:.{4 if sure else 3}g}" for x in self[:3])
         return f"{words} (± {50 * self.spread:.1f} %)" if self.spread else words
 
 
@@ -102,7 +104,8 @@ def run(quick: bool, progress: Progress) -> str:
     rows.done()
     progress(1.0, "done")
     tables = "\n\n".join(f"## {kind}\n\n{_table(made, _AIMS[kind])}" for kind, made in found.items())
-    return f"{_HEAD}\n\n{tables}\n\n{_NOTES}\n\n{_MANY}\n" + "\n".join(people)
+    load = f"When this page was written {os.getloadavg()[2]:.0f} jobs shared the {os.cpu_count()} cores."
+    return f"{_HEAD}\n\n{tables}\n\n{_NOTES.strip()} {load}\n\n{_RIVALS}\n\n{_MANY}\n" + "\n".join(people)
 
 
 def _methods(name: str, gaussian: bool, scale: float) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -373,21 +376,27 @@ _HEAD = """Errors of all counts / of the last period / of what is new from perio
 least error of all counts in bold; above it what the study before the code aimed at. *± %* is the standard error of the first number, or
 more than that, where errors are simulated; all others are exact, before or with rounding as each mechanism states them."""
 
-_NOTES = """The seconds are those of one process on a machine that may be busy: of the plan with all its candidates, and with errors and
-intervals of the best one, which is what an opening computes; and of the draw of all noise, which is made once for the whole series.
+_NOTES = """The seconds are those of one process on a machine that may be busy: of the plan with all its candidates, and with errors and intervals of
+the best one, which is what an opening computes; and of the draw of all noise, which is made once for the whole series. Compiled code is
+kept from runs before.
+"""
 
-Rivals. *One Laplace strategy over all histories*: any linear strategy whose largest L1 norm over all histories is one, optimised by L-BFGS
-on a smoothed maximum: three rounds, each with 1,500 steps for each of five sharpnesses, from the start that the study before the code ran
-longest. *p-identity over all histories*: the strategies of HDMM, with whole histories as exclusive cells; three starts of 100 steps, and
-1,200 more from the best. Both are local optima, to be compared with those of the study (9.24 and 8.73, 10.8 and 9.43), and only where
-histories can be listed: 4 stages × 52 have 367,289 of them. *Relations in time alone*: the same noise as isotone's, for stages that know
-nothing of each other. *A counter for each stage*: the best b-ary tree with optimal shares of its levels and least squares, under ρ also the
-ellipse of one stage, each with its part of the budget. *Stages times square root of time*: the ellipse of the stages, as strong as it
-gains, times the square-root factor, at its exact sensitivity. *Waves*: a release of isotone for each period, with its part of the budget.
+_RIVALS = """Rivals. *One Laplace strategy over all histories*: any linear strategy whose largest L1 norm over all histories is one, optimised by
+L-BFGS on a smoothed maximum: three rounds, each with 1,500 steps for each of five sharpnesses, from the start that the study before the
+code ran longest. *p-identity over all histories*: the strategies of HDMM, with whole histories as exclusive cells; three starts of 100
+steps, and 1,200 more from the best. Both are local optima, to be compared with those of the study (9.24 and 8.73, 10.8 and 9.43), and
+only where histories can be listed: 4 stages × 52 have 367,289 of them. *Relations in time alone*: the same noise as isotone's, for stages
+that know nothing of each other. *A counter for each stage*: the best b-ary tree with optimal shares of its levels and least squares,
+under ρ also the ellipse of one stage, each with its part of the budget. *Stages times square root of time*: the ellipse of the stages, as
+strong as it gains, times the square-root factor, at its exact sensitivity. *Waves*: a release of isotone for each period, with its part
+of the budget.
 
 On a plain chain of stages at one time noise shaped by the order is Laplace noise on what is between two stages, added up: there is
 nothing to win. What is new from one period to the next is best known from one draw of the product where there is one; the plan picks
-it by `matters="changes"`."""
+it by `matters="changes"`.
+
+Lost at ε = 1: relations in time alone tell what is new better than the noise that is picked for all counts, in every case, and in both
+surveys the last period, too."""
 
 _MANY = """## Many people
 

@@ -28,7 +28,7 @@ Matters = Literal["all", "last", "changes"]
 LARGEST_PRODUCT, LARGEST_FINE, LARGEST_COARSE = 150, 100, 60
 """Counts that one draw of the product has at most, alone and as the fine draw, and that the coarse draw has (half of it in short series)."""
 
-KEPT = 5e-4
+KEPT = 3.5e-4
 """The share of draws that rejection must keep."""
 
 ANCHORS = (1, 2, 3, 4, 6)
