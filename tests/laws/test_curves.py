@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,11 @@ import numpy as np
 import pytest
 
 from isotone.curves import PrivateIsotonicRegression, PrivatePosetRegression
-from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting
+from isotone.curves.circuits import SeededCurveDraws
+from isotone.curves.cuts import ChainProblem, CurveMechanism, Reference
+from isotone.curves.losses import Absolute, Pinball, Squared
+from isotone.curves.problem import FINE, ConcentratedSetting, CurveSetting, FitBudget, Grid
+from isotone.curves.shapes import Convex, LinearPieces
 from isotone.order import Poset
 from isotone.privacy.guarantee import Unit
 from tests.support import curve_cases, poset_cases
@@ -200,6 +205,82 @@ def test_a_fit_on_an_order_costs_epsilon(loss, neighbours, contributions):
             fits.append(fitted(model, elements + [name] * own, y + [level] * own, groups, seed))
         worst = max(worst, loss_between(*fits))
     assert 0.1 < worst <= 1 + 1e-9
+
+
+class Rate(Fraction):
+    """A rate that knows which share of epsilon it spends."""
+
+    share: Fraction
+
+
+@dataclass(frozen=True)
+class Noticing(CurveSetting):
+    """A setting whose rates know their shares."""
+
+    def rate(self, share: Fraction, scale: int) -> Fraction:
+        made = Rate(super().rate(share, scale))
+        made.share = share
+        return made
+
+
+class Spending(SeededCurveDraws):
+    """Seeded draws that add up the shares of what is drawn. What is drawn at once is about other records each."""
+
+    def __init__(self) -> None:
+        super().__init__(np.random.default_rng(2))
+        self.spent: list[Fraction] = []
+
+    def _spend(self, *rates: Any) -> None:
+        self.spent.append(max(rate.share for rate in rates))
+
+    def choice(self, scores: Any, rate: Any) -> int:
+        self._spend(rate)
+        return super().choice(scores, rate)
+
+    def segments(
+        self, scores: Any, offsets: Any, rates: Any, multiplicity: Any, size: int | None = None
+    ) -> Any:
+        self._spend(*rates)
+        return super().segments(scores, offsets, rates, multiplicity, size)
+
+    def perturb(self, values: Any, rate: Any) -> Any:
+        self._spend(rate)
+        return super().perturb(values, rate)
+
+    def select(self, circuit: Any, costs: Any, rate: Any) -> Any:
+        self._spend(rate)
+        return super().select(circuit, costs, rate)
+
+
+SIZED = {
+    name: kind
+    for name, kind in mechanisms("isotone.curves", "draw").items()
+    if issubclass(kind, CurveMechanism) and hasattr(kind, "of")
+}
+
+
+CASES = [(Absolute(), 300), (Pinball(Fraction(3, 10)), 20_000), (Squared(), 20_000)]
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_all_that_is_drawn_spends_epsilon_together(name):
+    """Of every mechanism that sizes itself, at sizes that releases have, where no law can be walked through."""
+    unit, looked_at = (Fraction(0), Fraction(1)), 0
+    records = Reference("step", "uniform", labels=False).sample(300, 65, np.random.default_rng(1))
+    for (loss, n), shape in itertools.product(CASES, (None, Convex(), LinearPieces(3))):
+        budget = FitBudget(Noticing(Fraction(1)), n)
+        problem = ChainProblem(loss, unit, grid=Grid(*unit, 65), shape=shape, n=n, budget=budget)
+        try:
+            mechanism = SIZED[name].of(problem)
+        except (AssertionError, NotImplementedError):  # one for another shape
+            continue
+        draws = Spending()
+        mechanism.draw(records, draws)
+        # a second look draws boundaries from some records and values from the others
+        twice = draws.spent[-1] if name == "RefinedLineFit" and draws.spent[-1] == draws.spent[-2] else 0
+        assert Fraction(1, 2) < sum(draws.spent) - twice <= 1
+        looked_at += 1
+    assert looked_at
 
 
 @pytest.mark.parametrize(

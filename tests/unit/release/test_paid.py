@@ -40,6 +40,12 @@ def test_a_charge_of_something_else_is_a_fault(extract, number, dataset, stated,
     assert words in fault
 
 
+def test_a_charge_that_was_not_sealed_is_a_fault_whatever_hash_stands_beside_it(extract):
+    extract["charge"]["state"] = "drawn"
+    (fault,) = charge_faults(extract, 1, "survey", STATED, "hash")
+    assert "not the charge of these values" in fault
+
+
 def test_only_the_key_that_signed_vouches_for_an_extract(tmp_path, extract):
     """Any key of a list of allowed signers is one that may sign, and not one that did."""
     first, second = (make_key(tmp_path / name, name) for name in ("first", "second"))
