@@ -38,7 +38,7 @@ HEADINGS = {
     "sd": "typical error",
     "low": "from",
     "high": "to",
-    "new": "new since the period before",
+    "new": "new since the last one shown",
     "new_sd": "its typical error",
     "low_all": "",  # the simultaneous intervals are in the CSV; two pairs side by side confuse more than they tell
     "high_all": "",
@@ -155,7 +155,7 @@ def _written(name: str, value: Any, labels: dict[str, str], error: float) -> str
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        if name == "sd":
+        if name in ("sd", "new_sd"):
             return _two_digits(value)
         return _as_known(value, error) if name in _MEASURED else in_digits(value, 4)
     label = labels.get(str(value)) if name == "element" else None

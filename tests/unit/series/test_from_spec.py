@@ -413,7 +413,12 @@ def test_what_was_changed_is_found(tmp_path: Path, entry: str) -> None:
     office.close(table(("a", "first dose")), "week 1")
     assert "passed over" not in (office.out / "report.html").read_text()
     office.close(table(("b", "first dose")), "week 3")
-    assert "Of periods that were passed over nothing is known" in (office.out / "report.html").read_text()
+    page = (office.out / "report.html").read_text()
+    assert "Of periods that were passed over nothing is known" in page
+    assert "new since the last one shown" in page
+    sd = iso.load_release(office.out).columns["new_sd"][2]
+    assert f">{sd:.1f}<" in page
+    assert f">{sd}<" not in page
     assert forged(office.out, lambda plain, columns: None)
     assert not forged(office.out, _entry(entry))
 
