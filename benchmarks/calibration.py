@@ -11,6 +11,7 @@ from experiments._curve_rivals import RIVALS, before, histogram
 from experiments.common import DATA, read_table, write_table
 from numpy.typing import NDArray
 
+from benchmarks._rivals import curve_ways
 from benchmarks._rivals.about import pinned
 from benchmarks._rivals.environments import ROOT, run_arrays
 from isotone.curves.cuts import ChainProblem
@@ -73,6 +74,24 @@ def here(records: Records, draws: int) -> dict[str, list[Cell]]:
     return found
 
 
+def joined(records: Records, draws: int) -> dict[str, list[dict[str, Cell]]]:
+    """The same for histograms whose means are joined by lines: by family and epsilon, for each choice, the rule first."""
+    fitted = pool_adjacent_violators(records.levels / FINE, np.ones(records.levels.size))
+    found: dict[str, list[dict[str, Cell]]] = {family: [] for family in curve_ways.FAMILIES}
+    for place, epsilon in enumerate(EPSILONS):
+        given = records, POINTS, records.levels.size, epsilon, True
+        drawn = [curve_ways.ways(*given, [place, i]) for i in range(draws)]
+        for family, cells in found.items():
+            choices = {name: [one[family][name] for one in drawn] for name in drawn[0][family]}
+            cells.append(
+                {
+                    name: _distance([each[records.cells] - fitted for each in values])
+                    for name, values in choices.items()
+                }
+            )
+    return found
+
+
 def _distance(apart: Any) -> Cell:
     """The root of the mean squared distance over draws, and what chance leaves open about it."""
     squares = np.mean(np.square(apart), axis=1)
@@ -100,13 +119,15 @@ def elsewhere(x: Floats, y: Floats) -> dict[str, list[Cell]]:
 def run(quick: bool, progress: Progress) -> str:
     x, y = scores()
     progress(0.0, "curves and histograms")
-    found = here(on_grid(x, y), 2 if quick else DRAWS)
+    records, draws = on_grid(x, y), 2 if quick else DRAWS
+    found, lines = here(records, draws), joined(records, draws)
+    found |= {family: [next(iter(cell.values())) for cell in cells] for family, cells in lines.items()}
     progress(0.5, "other libraries")
     others = {name: [] for name in LIBRARIES} if quick else elsewhere(x, y)
     names = [name for name in RIVALS if name != "logistic curve"]
     best = [min((found[name][i], name) for name in names) for i in range(len(EPSILONS))]
     if not quick:
-        _store(found | others)
+        _store(found | others, lines)
     progress(1.0, "done")
     return "\n".join(
         [
@@ -116,7 +137,8 @@ def run(quick: bool, progress: Progress) -> str:
             "",
             "- *Bins* are one noisy histogram of (bin, label) at full ε, pooled. Their number is given, chosen by a public rule in"
             " one row, and in hindsight for each ε in the last. *Equal counts* spend a tenth of ε on cuts that halve the"
-            " records, a *quantile tree* a tenth on a tree of counts with 16 children a node.",
+            " records, a *quantile tree* a tenth on a tree of counts with 16 children a node. Where means are *joined by lines*, they run through the"
+            " middles of bins, and the number of bins, the share of the tree and how far sums are spread before they are pooled are chosen in hindsight.",
             "- *Logistic curve* is Platt's calibration by objective perturbation, which protects a replaced record only;"
             " diffprivlib's logistic regression is the same idea.",
             "",
@@ -126,6 +148,7 @@ def run(quick: bool, progress: Progress) -> str:
             "| best of bins, equal counts and trees, in hindsight | "
             + " | ".join(f"{cell[0]:.4f} ({name})" for cell, name in best)
             + " |",
+            *(_best(family, cells) for family, cells in lines.items()),
         ]
     )
 
@@ -136,11 +159,24 @@ def _line(name: str, row: list[Cell]) -> str:
     return f"| {name} | " + " | ".join(f"{value:.4f} ({error:.4f})" for value, error in row) + " |"
 
 
-def _store(rows: dict[str, list[Cell]]) -> None:
-    """The same as a table, one row for every cell that was run."""
+def _best(family: str, cells: list[dict[str, Cell]]) -> str:
+    least = [min((cell, choice) for choice, cell in found.items()) for found in cells]
+    return (
+        f"| {family}, in hindsight | "
+        + " | ".join(f"{cell[0]:.4f} ({choice})" for cell, choice in least)
+        + " |"
+    )
+
+
+def _store(rows: dict[str, list[Cell]], lines: dict[str, list[dict[str, Cell]]]) -> None:
+    """The same as a table, one row for every cell that was run, and the best choice of families with many."""
     cells = [
         (name, float(e), *cell) for name, row in rows.items() for e, cell in zip(EPSILONS, row, strict=False)
     ]
+    for family, each in lines.items():
+        for e, found in zip(EPSILONS, each, strict=True):
+            choice = min(found, key=found.__getitem__)
+            cells.append((f"{family}: {choice}", float(e), *found[choice]))
     names = ("method", "epsilon", "rmse_to_fit", "standard_error")
     columns = {name: [_short(cell[i]) for cell in cells] for i, name in enumerate(names)}
     write_table(ROOT / "docs" / "benchmarks", "calibration", columns)

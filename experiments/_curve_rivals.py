@@ -25,6 +25,7 @@ __all__ = [
     "equal_counts",
     "histogram",
     "logistic",
+    "quantile_cuts",
     "quantile_tree",
 ]
 
@@ -91,18 +92,25 @@ def quantile_tree(bins: int) -> Rival:
     def fit(
         records: Records, points: int, n: int, epsilon: Fraction, labels: bool, rng: np.random.Generator
     ) -> Floats:
-        levels = math.ceil(math.log(points) / math.log(BRANCHES))
-        fall = -math.expm1(-float(epsilon / 10) / levels)
-        seen: list[Floats] = []
-        for level in range(1, levels + 1):
-            size = BRANCHES**level
-            count = np.bincount(records.cells * size // points, minlength=size)
-            noise = rng.geometric(fall, size) - rng.geometric(fall, size)
-            seen.append(np.maximum(count + noise, 0.0))
-        starts = np.unique([0, *(_quantile(seen, each / bins, points) for each in range(1, bins))])
+        starts = quantile_cuts(records, points, epsilon / 10, rng)(bins)
         return _pooled(records, starts, points, epsilon * Fraction(9, 10), labels, rng)
 
     return fit
+
+
+def quantile_cuts(
+    records: Records, points: int, epsilon: Fraction, rng: np.random.Generator
+) -> Callable[[int], Ints]:
+    """Where bins of about equal counts begin, for any number of bins, from one noisy tree of counts."""
+    levels = math.ceil(math.log(points) / math.log(BRANCHES))
+    fall = -math.expm1(-float(epsilon) / levels)
+    seen: list[Floats] = []
+    for level in range(1, levels + 1):
+        size = BRANCHES**level
+        count = np.bincount(records.cells * size // points, minlength=size)
+        noise = rng.geometric(fall, size) - rng.geometric(fall, size)
+        seen.append(np.maximum(count + noise, 0.0))
+    return lambda bins: np.unique([0, *(_quantile(seen, each / bins, points) for each in range(1, bins))])
 
 
 def _quantile(seen: list[Floats], share: float, points: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def fits(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[i
     return found
 
 
-def cell(task: Task) -> list[Row]:
+def cell(task: Task, further: Callable[..., dict[str, Floats]] | None = None) -> list[Row]:
     """A row for every method: mean squared measures over the repetitions, and their standard errors."""
     population, n, budget, repetitions = task
     found: dict[str, list[list[float]]] = {}
@@ -99,7 +99,8 @@ def cell(task: Task) -> list[Row]:
         sample = population.sample(n, repetition)
         fitted = isotonic(sample.records)
         seed = [SEED, population.number, n, repetition, EPSILONS.index(budget)]
-        for name, values in fits(sample.records, n, Fraction(budget), population.labels, seed).items():
+        given = sample.records, n, Fraction(budget), population.labels, seed
+        for name, values in (fits(*given) | (further(*given) if further else {})).items():
             found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
     own = np.array(found["records"])[:, 0]
     return [
@@ -212,7 +213,7 @@ def plans(rows: list[Row]) -> list[Row]:
     return table
 
 
-def earlier(out: Path) -> dict[tuple[str, int, float, int], list[Row]]:
+def earlier(out: Path, methods: int) -> dict[tuple[str, int, float, int], list[Row]]:
     """The rows that an interrupted run left, by population, number of records, epsilon and repetitions."""
     found: dict[tuple[str, int, float, int], list[Row]] = {}
     for text in read_table(out / "cells.csv") if (out / "cells.csv").exists() else []:
@@ -225,15 +226,21 @@ def earlier(out: Path) -> dict[tuple[str, int, float, int], list[Row]]:
         row = {name: row.get(name, words) for name, words in text.items()}
         key = row["population"], row["n"], row["epsilon"], row["repetitions"]
         found.setdefault(key, []).append(row)
-    return {key: rows for key, rows in found.items() if len(rows) == len(RIVALS) + len(OUTPUTS) + 1}
+    return {key: rows for key, rows in found.items() if len(rows) == methods}
 
 
-def cells(out: Path, wanted: list[Task], progress: Progress) -> list[Row]:
+def cells(
+    out: Path,
+    wanted: list[Task],
+    progress: Progress,
+    make: Callable[[Task], list[Row]] = cell,
+    further: int = 0,
+) -> list[Row]:
     """The rows of these cells, written after every cell; those that an interrupted run left are not made again."""
-    kept, rows = earlier(out), list[Row]()
+    kept, rows = earlier(out, len(RIVALS) + len(OUTPUTS) + 1 + further), list[Row]()
     for done, task in enumerate(wanted, 1):
         population, n, budget, repetitions = task
-        rows += kept.get((population.name, n, float(Fraction(budget)), repetitions)) or cell(task)
+        rows += kept.get((population.name, n, float(Fraction(budget)), repetitions)) or make(task)
         write_table(out, "cells", columns_of(rows))
         progress(0.9 * done / len(wanted), f"n = {n}, {population.name}, ε = {budget}")
     return rows

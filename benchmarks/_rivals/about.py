@@ -56,7 +56,7 @@ RIVALS = (
     Rival(
         "matrix mechanism, sums of counts",
         "counts",
-        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 8 starts; "
+        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 32 starts, 208 where records are few; "
         "where there are more records, also of sums across parts, from those of the parts; in long chains the sums that isotone itself takes. Gaussian noise of any shape is bounded by the certificate",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
@@ -117,13 +117,37 @@ RIVALS = (
         f"degrees 2 to 40, penalties 0 to 100, the atom; {_GIVEN}",
     ),
     Rival("cumulative histogram, isotonic", "tables", _HALF.format("all thresholds"), _SHARE),
+    Rival(
+        "cumulative histogram, posterior mean",
+        "tables",
+        "half of ε on all thresholds, whose mean is exact under a uniform prior over rising sequences; half on the counts, which are mapped by rank",
+        f"shares ¼ to 1, Dirichlet priors of 0.01 to 10, smoothed over up to 2 counts; {_GIVEN}",
+    ),
+    Rival(
+        "cumulative histogram with all of ε",
+        "tables",
+        "the same with all of ε, for whoever wants the distribution alone: categories go by lot",
+        "the prior, smoothed over up to 2 counts; rounded means",
+    ),
     Rival("sorted counts, isotonic", "tables", _HALF.format("sorted counts"), _SHARE),
     Rival("Privelet", "tables", _HALF.format("wavelets of the histogram of counts"), _SHARE),
     Rival(
-        "one histogram of (bin, label)",
+        "one histogram of (bin, label) at full ε, pooled",
         "curves",
         "1.4·√(εn) bins, rounded to a power of 2",
         "8 to 1,024 bins",
+    ),
+    Rival(
+        "one histogram of (bin, label) at full ε, pooled and joined by lines",
+        "curves",
+        "√(εn) bins, of those tried the nearest; lines through their middles",
+        "2 to 256 bins, lines or steps, sums spread over up to two bins",
+    ),
+    Rival(
+        "bins by a quantile tree, pooled and joined by lines",
+        "curves",
+        "√(εn) bins, of those tried the nearest; three tenths of ε for the tree; lines through their middles",
+        "2 to 128 bins, 0.1 to 0.7 of ε for the tree, lines or steps, sums spread over up to two bins",
     ),
     Rival(
         "bins of equal counts",

@@ -8,12 +8,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 from experiments.common import read_table
 
+from benchmarks._rivals import curve_ways
 from benchmarks._rivals.environments import ROOT
 from benchmarks._rivals.rows import STORED, Row
 from benchmarks._rows import unfinished
+from isotone.curves.problem import Records
 from isotone.mechanism import Progress
 
 __all__ = ["bins_of", "rows"]
@@ -56,9 +60,28 @@ def draw(progress: Progress) -> None:
     held_out = [
         task for task in every if task[0] in curves_posterior.HELD_OUT and task[1] < curves_posterior.MANY
     ]
-    curves_posterior.cells(place, held_out, progress)
+    curves_posterior.cells(place, held_out, progress, _cell, 2 * len(curve_ways.FAMILIES))
     shutil.move(place / "cells.csv", CELLS)
     subprocess.run([sys.executable, "-m", "benchmarks", "calibration"], cwd=ROOT, check=True)
+
+
+def _cell(task: Any) -> list[dict[str, Any]]:
+    """The rows of a cell; of families with many choices the rule and the best."""
+    import curves_posterior
+
+    def further(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[int]) -> dict[str, Any]:
+        found = curve_ways.ways(records, curves_posterior.POINTS, n, epsilon, labels, seed)
+        return {
+            f"{family}: {choice}": each for family, fits in found.items() for choice, each in fits.items()
+        }
+
+    made = curves_posterior.cell(task, further)
+    kept = [row for row in made if ": " not in row["method"]]
+    for family in curve_ways.FAMILIES:
+        of_family = [row for row in made if row["method"].startswith(family + ": ")]
+        best = min(of_family, key=lambda row: row["fit"])
+        kept += [of_family[0] | {"method": family}, best]
+    return kept
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
@@ -97,6 +120,12 @@ def _rivals(n: int, epsilon: float, errors: dict[str, Cell]) -> Iterator[tuple[s
         }
         least = min(tried, key=tried.__getitem__)
         yield rival, tried[bins_of(n, epsilon, list(tried))], tried[least], f"{least} bins"
+    for rival in curve_ways.FAMILIES:
+        if rival in errors:
+            chosen, best = next(
+                (n.split(": ")[1], e) for n, e in errors.items() if n.startswith(rival + ": ")
+            )
+            yield rival, errors[rival], best, chosen
     for rival, ways in LIBRARIES.items():
         found = {choice: errors[name] for choice, name in ways.items() if name in errors}
         if found:

@@ -94,23 +94,35 @@ def _search(W: Floats, norm: Norm, start: Floats) -> Found:
     return Found(done.x.reshape(start.shape), float(done.fun))
 
 
-def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 1, seed: int = 0) -> Found:
+def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 0, seed: int = 0) -> Found:
     """Sums of the *counts* with Laplace noise, over any weights, with the least total squared error for noise of variance 1.
 
     It minimises ``tr((AᵀA)⁻¹)·max over records of ‖Af‖₁²``, with a maximum that is smoothed ever less, from the counts themselves, from
-    the ``steps`` between them, and from random weights, each with a few sums beside.
+    the ``steps`` between them, and from random weights, each with a few sums beside; then ``restarts`` times from any of these with other numbers,
+    and as often from near the best. Of few records many starts are affordable, and are taken.
     """
     rng, n = np.random.default_rng(seed), filters.shape[1]
     records = filters.astype(float)
     starts: list[Floats] = [rng.normal(size=(rows, n)) for rows in (n, 2 * n)]
-    for _ in range(restarts):
-        for base in (steps, np.eye(n)):
-            for rows in sorted({2, n // 2 + 1, n}):
-                sums = 0.3 * rng.random((rows, n)) @ steps
-                starts.append(np.vstack([base + 0.05 * rng.normal(size=(n, n)), sums]))
-    return min((_search_sums(records, start) for start in starts), key=lambda found: found.error)
+    wanted = [(base, rows, 0.05, 0.3) for base in (steps, np.eye(n)) for rows in sorted({2, n // 2 + 1, n})]
+    more = restarts or (MANY_STARTS if filters.size < SMALL else FEW_STARTS)
+    for number in range(more):
+        wanted.append(
+            (wanted[number % 6][0], int(rng.integers(1, n + 1)), rng.choice(SCATTERS), rng.choice(SUMS))
+        )
+    for base, rows, scatter, weight in wanted:
+        sums = weight * rng.random((rows, n)) @ steps
+        starts.append(np.vstack([base + scatter * rng.normal(size=(n, n)), sums]))
+    best = min((_search_sums(records, start) for start in starts), key=lambda found: found.error)
+    for _ in range(more):
+        apart = rng.choice(SCATTERS) * np.abs(best.theta).mean() * rng.normal(size=best.theta.shape)
+        best = min(best, _search_sums(records, best.theta + apart), key=lambda found: found.error)
+    return best
 
 
+MANY_STARTS, FEW_STARTS, SMALL = 100, 12, 10_000
+"""Further starts, where records times counts are few, and where they are not."""
+SCATTERS, SUMS = (0.02, 0.05, 0.15, 0.3), (0.1, 0.3, 0.6)
 SHARPNESS, SUM_STEPS = (20.0, 100.0, 500.0, 2000.0), 150
 
 

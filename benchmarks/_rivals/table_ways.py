@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
+from scipy.special import gammaln
 
 from isotone.privacy.checks import exact
 from isotone.privacy.draws import SeededDraws
@@ -26,7 +27,7 @@ from isotone.tables.thresholds import Thresholds
 if TYPE_CHECKING:
     from experiments._tables import Table
 
-__all__ = ["WAYS", "PairedDraws", "Published", "Way"]
+__all__ = ["WAYS", "PairedDraws", "Published", "Way", "monotone_posterior"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,6 +37,12 @@ STEPS = (400, 0, 1, 3, 10, 30, 100, 2_000)
 """Steps of the maximum likelihood: 400 are the rule, and to stop early smooths."""
 DEGREES, PENALTIES = (5, 2, 3, 8, 12, 20, 40), (1.0, 0.0, 0.01, 0.1, 10.0, 100.0)
 """Of splines, and weights of the penalty: first what ``deconvolveR`` takes by default."""
+POSTERIOR_SHARES, PRIORS = (0.5, 0.25, 0.75, 0.9, 0.98, 1.0), (1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0)
+"""Where the posterior of the cumulative histogram is taken, and weights of its Dirichlet prior for each count: first the rule."""
+WIDTHS = (0.5, 1.0, 2.0)
+"""Standard deviations, in counts, over which a distribution is smoothed in hindsight."""
+_FAR = 40.0
+"""A cumulative number further from its noisy one than so many scales of the noise has no weight."""
 RANKS, MEANS, RAW = "rank map", "rounded posterior means", "rank map, noise as the estimate"
 
 
@@ -184,6 +191,11 @@ def shared(
         return _given_back(
             noisy_counts(table, (1 - share) * epsilon, rng), belief, (1 - share) * epsilon, rng
         )
+    return _by_lot(table, belief, rng)
+
+
+def _by_lot(table: Table, belief: Floats, rng: np.random.Generator) -> list[Published]:
+    """The same where nothing is known of single counts."""
     means = np.full(len(table.counts), belief @ np.arange(len(belief)))
     lots = rank_map(np.zeros(len(means), np.int64), belief, rng)
     flat = Published(np.rint(means).astype(np.int64), means)
@@ -204,16 +216,82 @@ def wavelets(table: Table, epsilon: float, rng: np.random.Generator) -> Floats:
     return np.asarray(found.probabilities, float)
 
 
-def cumulative(table: Table, epsilon: float, rng: np.random.Generator) -> Floats:
-    """The cumulative histogram with noise at every threshold, of which a unit moves one by one, and isotonic regression."""
-    size = len(table.counts)
+def noisy_cumulative(table: Table, epsilon: float, rng: np.random.Generator) -> Ints:
+    """The cumulative histogram with noise at every threshold, of which a unit moves one by one."""
     below = np.cumsum(np.bincount(table.counts, minlength=table.upper + 1))[:-1]
     drawn = rng.geometric(1 - np.exp(-epsilon), (2, len(below)))
-    fit = np.clip(isotonic_regression(below + drawn[0] - drawn[1]).x, 0, size)
+    return np.asarray(below + drawn[0] - drawn[1], np.int64)
+
+
+def cumulative(table: Table, epsilon: float, rng: np.random.Generator) -> Floats:
+    """The noisy cumulative histogram by isotonic regression."""
+    size = len(table.counts)
+    fit = np.clip(isotonic_regression(noisy_cumulative(table, epsilon, rng)).x, 0, size)
     return np.diff(fit, prepend=0.0, append=float(size)) / size
 
 
+def monotone_posterior(noisy: Ints, size: int, epsilon: float, prior: float) -> Floats:
+    """The mean of a distribution of ``size`` categories given its noisy cumulative numbers, exactly, under a Dirichlet prior.
+
+    It goes once up and once down the thresholds. A prior of 1 holds all rising sequences of numbers for equally likely.
+    """
+    steps = np.arange(size + 1.0)
+    weights = np.exp(gammaln(steps + prior) - gammaln(prior) - gammaln(steps + 1))
+    reach = int(_FAR / epsilon) + 1
+    places = [
+        np.arange(max(0, min(x - reach, size)), max(0, min(x + reach, size)) + 1) for x in noisy.tolist()
+    ]
+    seen = [
+        np.exp(-epsilon * (np.abs(at - x) - np.abs(at - x).min()))
+        for at, x in zip(places, noisy, strict=True)
+    ]
+    up, down = [weights[places[0]] * seen[0]], [weights[size - places[-1]]]
+    for at, low, each in zip(places[1:], places[:-1], seen[1:], strict=True):
+        up.append(_scaled(np.convolve(_between(weights, low, at), up[-1], "valid") * each))
+    for at, high, each in zip(places[-2::-1], places[:0:-1], seen[:0:-1], strict=True):
+        down.append(_scaled(np.convolve(_between(weights, at, high), (down[-1] * each)[::-1], "valid")[::-1]))
+    means = [a * b @ at / (a @ b) for at, a, b in zip(places, up, down[::-1], strict=True)]
+    return np.diff(means, prepend=0.0, append=float(size)) / size
+
+
+def _between(weights: Floats, low: Ints, high: Ints) -> Floats:
+    """The weights of all differences between two ranges of places, 0 where they are negative."""
+    first, last = int(high[0] - low[-1]), int(high[-1] - low[0])
+    return (
+        np.concatenate([np.zeros(min(-first, last - first + 1)), weights[: max(last + 1, 0)]])
+        if first < 0
+        else weights[first : last + 1]
+    )
+
+
+def _scaled(values: Floats) -> Floats:
+    return values / values.max()
+
+
+def smoothed(belief: Floats, width: float) -> Floats:
+    """A distribution whose every count is spread over those around it, without any going beyond the ends."""
+    places = np.arange(len(belief))
+    spread = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2)
+    return spread / spread.sum(axis=0) @ belief
+
+
+def posterior(
+    table: Table, epsilon: float, rng: np.random.Generator, setting: tuple[float, float]
+) -> list[Published]:
+    """The posterior of the cumulative histogram for a share of ε, with a prior, and the same smoothed."""
+    share, prior = setting
+    noisy = noisy_cumulative(table, share * epsilon, rng)
+    belief = np.maximum(monotone_posterior(noisy, len(table.counts), share * epsilon, prior), 0)
+    beliefs = [belief, *(smoothed(belief, width) for width in WIDTHS)]
+    if share == 1:
+        return [each for one in beliefs for each in _by_lot(table, one, rng)]
+    left = (1 - share) * epsilon
+    counts = noisy_counts(table, left, rng)
+    return [each for one in beliefs for each in _given_back(counts, one, left, rng)]
+
+
 _OUTPUTS = (RANKS, MEANS, RAW)
+_SMOOTHED = (*_OUTPUTS, *(f"smoothed over {width:g}, {each}" for width in WIDTHS for each in _OUTPUTS))
 _SPLINES = tuple(product(DEGREES, PENALTIES, (False, True)))
 
 
@@ -228,6 +306,12 @@ WAYS: dict[str, Way] = {
         partial(deconvolved, efron), _SPLINES, _OUTPUTS, "degree {}, penalty {:g}, atom {}"
     ),
     "cumulative histogram, isotonic": _of_share(cumulative),
+    "cumulative histogram, posterior mean": Way(
+        posterior, tuple(product(POSTERIOR_SHARES, PRIORS)), _SMOOTHED, "share {:g}, prior {:g}"
+    ),
+    "cumulative histogram with all of ε, posterior mean": Way(
+        posterior, tuple(product((1.0,), PRIORS)), _SMOOTHED, "share {:g}, prior {:g}"
+    ),
     "sorted counts, isotonic (Hay et al. 2010)": _of_share(sorted_counts),
     "Privelet": _of_share(wavelets),
 }
