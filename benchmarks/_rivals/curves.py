@@ -25,6 +25,8 @@ __all__ = ["bins_of", "rows"]
 CELLS = STORED / "curves_cells.csv"
 CALIBRATION = ROOT / "docs" / "benchmarks"
 MEASURE = "rms distance to the fit"
+DATA_SETS = 10
+"""For each cell, the first of those of the experiment, which has twice as many and fewer rivals."""
 Cell = tuple[float, float, float]
 """An error, its standard error, and that of its ratio to isotone's on the same data sets, relatively."""
 NONE = (math.nan, math.nan, math.nan)
@@ -56,9 +58,10 @@ def draw(progress: Progress) -> None:
     import curves_posterior
 
     place = unfinished("curves")
-    every = curves_posterior.tasks(quick=False)
     held_out = [
-        task for task in every if task[0] in curves_posterior.HELD_OUT and task[1] < curves_posterior.MANY
+        (*task[:3], DATA_SETS)
+        for task in curves_posterior.tasks(quick=False)
+        if task[0] in curves_posterior.HELD_OUT and task[1] < curves_posterior.MANY
     ]
     curves_posterior.cells(place, held_out, progress, _cell, 2 * len(curve_ways.FAMILIES))
     shutil.move(place / "cells.csv", CELLS)

@@ -51,7 +51,7 @@ NOTES = {
         "The table of schools was left out of an earlier version of this page, after its ratios had been seen; it is back.",
     ),
     "curves": (
-        f"Held-out populations, ways and seeds are those of `{CURVES}`, at 300 to 5,000 records; the scores are those of `{CALIBRATION}`, which this command runs. "
+        f"Held-out populations, ways and seeds are those of `{CURVES}`, at 300 to 5,000 records, with the first ten data sets of each cell of that experiment, as there are some four hundred choices to try on each; the scores are those of `{CALIBRATION}`, which this command runs. "
         "[The scores of a classifier with all ways and standard errors](calibration.md).",
     ),
 }
