@@ -84,10 +84,7 @@ def joined(records: Records, draws: int) -> dict[str, list[dict[str, Cell]]]:
         for family, cells in found.items():
             choices = {name: [one[family][name] for one in drawn] for name in drawn[0][family]}
             cells.append(
-                {
-                    name: _distance([each[records.cells] - fitted for each in values])
-                    for name, values in choices.items()
-                }
+                {name: _distance([each - fitted for each in values]) for name, values in choices.items()}
             )
     return found
 

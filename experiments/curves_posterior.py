@@ -92,7 +92,8 @@ def fits(records: Records, n: int, epsilon: Fraction, labels: bool, seed: list[i
 
 
 def cell(task: Task, further: Callable[..., dict[str, Floats]] | None = None) -> list[Row]:
-    """A row for every method: mean squared measures over the repetitions, and their standard errors."""
+    """A row for every method: mean squared measures over the repetitions, and their standard errors. Of ``further`` ones, which give
+    a value for each record, only the distance to the fit."""
     population, n, budget, repetitions = task
     found: dict[str, list[list[float]]] = {}
     for repetition in range(repetitions):
@@ -100,8 +101,10 @@ def cell(task: Task, further: Callable[..., dict[str, Floats]] | None = None) ->
         fitted = isotonic(sample.records)
         seed = [SEED, population.number, n, repetition, EPSILONS.index(budget)]
         given = sample.records, n, Fraction(budget), population.labels, seed
-        for name, values in (fits(*given) | (further(*given) if further else {})).items():
+        for name, values in fits(*given).items():
             found.setdefault(name, []).append(measured(values, sample.records, fitted, sample.truth))
+        for name, values in (further(*given) if further else {}).items():
+            found.setdefault(name, []).append([float(np.mean((values - fitted) ** 2)), *[math.nan] * 3])
     own = np.array(found["records"])[:, 0]
     return [
         {

@@ -60,7 +60,7 @@ FAMILIES: Mapping[str, Callable[..., Fits]] = {EQUAL: _equal, QUANTILES: _quanti
 def ways(
     records: Records, points: int, n: int, epsilon: Fraction, labels: bool, seed: list[int]
 ) -> dict[str, dict[str, Floats]]:
-    """By family: a value for every point, by choice. The first choice is the rule."""
+    """By family: a value for every record, by choice. The first choice is the rule."""
     return {
         family: dict(fit(records, points, n, epsilon, labels, np.random.default_rng([*seed, 1_000 + number])))
         for number, (family, fit) in enumerate(FAMILIES.items())
@@ -78,15 +78,13 @@ def _fits(
 ) -> Fits:
     top = 1 if labels else FINE
     sums = noisy_sums(records, starts, points, CurveSetting(epsilon), Fraction(1), SeededCurveDraws(rng), top)
-    places, every = np.arange(starts.size), np.arange(points)
-    middles, inside = (
-        (starts + np.append(starts[1:], points) - 1) / 2,
-        np.searchsorted(starts, every, side="right") - 1,
-    )
+    places, cells = np.arange(starts.size), records.cells
+    middles = (starts + np.append(starts[1:], points) - 1) / 2
+    inside = np.searchsorted(starts, cells, side="right") - 1
     for width in WIDTHS:
         spread = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2) if width else np.eye(starts.size)
         ones, zeros = (np.maximum(spread @ side, 0.0) for side in sums.in_records)
         total = ones + zeros
         values = np.clip(pooled((ones + 0.5) / (total + 1), np.maximum(total, 0.5)), 0, 1)
-        for words, fit in (("lines", np.interp(every, middles, values)), ("steps", values[inside])):
+        for words, fit in (("lines", np.interp(cells, middles, values)), ("steps", values[inside])):
             yield f"{words}, spread over {width:g}" if width else words, np.asarray(fit, np.float64)

@@ -76,7 +76,7 @@ def _cell(task: Any) -> list[dict[str, Any]]:
         found = curve_ways.ways(records, curves_posterior.POINTS, n, epsilon, labels, seed)
         return {
             f"{family}: {choice}": each for family, fits in found.items() for choice, each in fits.items()
-        }
+        }  # a value for each record
 
     made = curves_posterior.cell(task, further)
     kept = [row for row in made if ": " not in row["method"]]
