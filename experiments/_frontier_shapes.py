@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from _tables import Table
 
-__all__ = ["FRESH", "ROUGH", "SETTINGS", "SMOOTH", "drawn", "probabilities"]
+__all__ = ["FRESH", "LAST", "ROUGH", "SETTINGS", "SMOOTH", "drawn", "probabilities"]
 
 SETTINGS = tuple(
     (size, upper, epsilon) for size in (1000, 10_000) for upper in (20, 60) for epsilon in ("0.1", "0.3", "1")
@@ -24,6 +24,9 @@ SETTINGS = tuple(
 SMOOTH = ("lognormal", "leaning right", "logistic bell", "ramp and plateau", "stretched tail", "wave")
 FRESH = ("gamma", "dip", "late rise", "three bells", "table top", "waiting times")
 """Written later, before anything that follows them was changed: for what was set after the others had been released."""
+
+LAST = ("two slopes", "weibull", "plateau and tail", "leaning left", "sevens", "every fourth, rising")
+"""Later still, by somebody who had written none of what is released: four smooth shapes, heaps of seven and a comb."""
 
 ROUGH = ("every third count", "heaps of four", "fives and tens", "even numbers, falling")
 
@@ -48,6 +51,12 @@ def probabilities(name: str, upper: int) -> NDArray[np.float64]:
         + 0.3 * np.exp(-(((x - 0.85) / 0.06) ** 2)),
         "table top": 1 / (1 + np.exp((np.abs(x - 0.5) - 0.3) / 0.03)),
         "waiting times": 0.7 * np.exp(-25 * x) + 0.06 * np.exp(-2 * x),
+        "two slopes": np.where(x < 0.3, 0.2 + 2.5 * x, 1.1 - 0.9 * x),
+        "weibull": x**0.6 * np.exp(-((x / 0.35) ** 1.6)),
+        "plateau and tail": np.where(x < 0.5, 1.0, np.exp(-8 * (x - 0.5))),
+        "leaning left": x**0.4 * (1 - x) ** 3,
+        "sevens": fall * np.where(counts % 7 == 0, 8.0, 1.0),
+        "every fourth, rising": (counts % 4 == 2) * (0.3 + x),
         "every third count": (counts % 3 == 1) * np.exp(-((x - 0.4) ** 2) / 0.08),
         "heaps of four": fall * np.where(counts % 4 == 0, 6.0, 1.0),
         "fives and tens": fall * np.where(counts % 10 == 0, 12.0, np.where(counts % 5 == 0, 5.0, 0.4)),
