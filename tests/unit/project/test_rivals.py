@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks import _rows, rivals
-from benchmarks._rivals import breakdowns, hierarchies, orders, table_ways, tables
+from benchmarks._rivals import breakdowns, curve_ways, hierarchies, orders, table_ways, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.comparison import Ratio, comparisons, ratio
@@ -26,6 +27,8 @@ from benchmarks._rivals.rows import Row, keep_times, read, times, write
 from benchmarks._rivals.scales import canonical_variance
 from benchmarks._rivals.sums_across import longest, sums_across
 from benchmarks._rivals.tree_strategies import best_budgets, sparse_error_and_slope
+from experiments._curve_populations import POINTS, Population
+from experiments._curve_rivals import histogram
 from scipy.sparse import csr_array
 
 from isotone.counts import OrderGaussianMechanism, TreeLaplaceMechanism
@@ -247,6 +250,44 @@ def test_deconvolution_finds_the_distribution_behind_clamped_noise():
     assert np.bincount(values, minlength=7)[[0, 6]] == pytest.approx(len(noisy) / 2, abs=1)
     for low, high in itertools.pairwise(range(7)):
         assert values[noisy == low].max() <= values[noisy == high].min()
+
+
+def test_the_posterior_of_a_cumulative_histogram_is_that_of_all_rising_sequences():
+    rng = np.random.default_rng(0)
+    for prior, epsilon in itertools.product((0.1, 1.0, 3.0), (0.3, 1.0, 3.0)):
+        size, thresholds = int(rng.integers(2, 7)), int(rng.integers(2, 4))
+        noisy = rng.integers(-4, size + 5, thresholds)
+        weights, means = 0.0, np.zeros(thresholds + 1)
+        for below in itertools.combinations_with_replacement(range(size + 1), thresholds):
+            counts = np.diff([0, *below, size])
+            logs = sum(math.lgamma(c + prior) - math.lgamma(prior) - math.lgamma(c + 1) for c in counts)
+            weight = math.exp(logs - epsilon * np.abs(np.array(below) - noisy).sum())
+            weights, means = weights + weight, means + weight * counts
+        found = table_ways.monotone_posterior(noisy, size, epsilon, prior)
+        assert np.allclose(found, means / weights / size)
+    belief = np.array([0.5, 0.0, 0.0, 0.2, 0.3])
+    assert table_ways.smoothed(belief, 0.5).sum() == pytest.approx(1)
+    assert np.allclose(table_ways.smoothed(belief, 0.05), belief)
+
+
+def test_means_joined_by_lines_begin_with_their_rule_and_have_the_steps_of_a_histogram():
+    sample = Population("square", "uniform").sample(1_000, 0)
+    given = sample.records, POINTS, 1_000, Fraction(1), True
+    found = curve_ways.ways(*given, [5])
+    assert [next(iter(fits)) for fits in found.values()] == [
+        "32 bins, lines",
+        "32 bins, 3/10 for the tree, lines",
+    ]
+    steps = histogram(32)(*given, np.random.default_rng([5, 1_000]))[sample.records.cells]
+    equal = found[curve_ways.EQUAL]
+    assert np.array_equal(equal["32 bins, steps"], steps)
+    assert np.allclose(equal["32 bins, lines"], steps, atol=np.diff(np.unique(steps)).max())
+    sure = curve_ways.ways(*given[:3], Fraction(10_000), True, [5])
+    for fits in sure.values():
+        for choice in ("64 bins, lines", "64 bins, 3/10 for the tree, lines"):
+            if choice in fits:
+                assert np.sqrt(np.mean((fits[choice] - sample.truth) ** 2)) < 0.1
+                assert (np.diff(fits[choice]) >= 0).all()
 
 
 def test_clamped_noise_and_a_release_without_thresholds_draw_the_same_noise():
