@@ -105,7 +105,7 @@ def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 0,
     records = filters.astype(float)
     starts: list[Floats] = [rng.normal(size=(rows, n)) for rows in (n, 2 * n)]
     wanted = [(base, rows, 0.05, 0.3) for base in (steps, np.eye(n)) for rows in sorted({2, n // 2 + 1, n})]
-    more = restarts or (MANY_STARTS if filters.size < SMALL else FEW_STARTS)
+    more = restarts or min(max(NUMBERS // filters.size, FEW_STARTS), MANY_STARTS)
     for number in range(more):
         wanted.append(
             (wanted[number % 6][0], int(rng.integers(1, n + 1)), rng.choice(SCATTERS), rng.choice(SUMS))
@@ -120,8 +120,8 @@ def sums_of_counts(filters: NDArray[np.bool_], steps: Floats, restarts: int = 0,
     return best
 
 
-MANY_STARTS, FEW_STARTS, SMALL = 100, 12, 10_000
-"""Further starts, where records times counts are few, and where they are not."""
+MANY_STARTS, FEW_STARTS, NUMBERS = 100, 12, 2_000_000
+"""The most and the fewest further starts; between them there are as many as these numbers of records times counts allow."""
 SCATTERS, SUMS = (0.02, 0.05, 0.15, 0.3), (0.1, 0.3, 0.6)
 SHARPNESS, SUM_STEPS = (20.0, 100.0, 500.0, 2000.0), 150
 
