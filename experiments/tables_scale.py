@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from _frontier_shapes import FRESH, ROUGH, SETTINGS, SMOOTH, drawn
+from _frontier_shapes import FRESH, LAST, ROUGH, SETTINGS, SMOOTH, drawn
 from _held_out import real
 from _tables import Table, load
 from common import add_rows, save_figure, write_table
@@ -98,7 +98,7 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
 
     def make(*case: str) -> list[str]:
         progress(cases.index(case) / len(cases), case[1])  # pyright: ignore[reportArgumentType]
-        return _measured(case, 2 if quick else DRAWS if case[0] == "smooth" else DRAWS // 2)
+        return _measured(case, 2 if quick else DRAWS if case[0] in ("smooth", "last") else DRAWS // 2)
 
     with many_systems():
         rows = add_rows(out / "measured.csv", KEYS, NAMES, cases, make)
@@ -150,6 +150,7 @@ def _cases(quick: bool) -> Iterator[Case]:
                 yield "rough", shape, str(size), str(upper), epsilon, way
     if not quick:
         yield from _middle()
+        yield from _last()
     for table in () if quick else _real():
         for epsilon in ("0.1", "0.3", "1"):
             for way in ("plain", *ours[1:], "preset distribution", "all 0.5", "rival 0.5", "rival 0.9"):
@@ -162,6 +163,14 @@ def _middle() -> Iterator[Case]:
     for size, upper, epsilon in product(MIDDLE, ("20", "60"), ("0.1", "1")):
         for shape, way in product(FRESH[:3], ways):
             yield "middle", shape, size, upper, epsilon, way
+
+
+def _last() -> Iterator[Case]:
+    """Three settings, on shapes that were written down last."""
+    ways = ("plain", "e 0.5", "e 1", "preset distribution", "all 0.5", "all 0.9", "rival 0.5", "rival 0.9")
+    for setting in (("1000", "60", "0.1"), ("1000", "20", "0.3"), ("10000", "60", "1")):
+        for shape, way in product(LAST, ways):
+            yield "last", shape, *setting, way
 
 
 Means = dict[tuple[str, str, str, str, str], tuple[float, float]]
