@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from benchmarks._rivals.environments import ask
 from benchmarks._rivals.graphical import graphical_rows
-from benchmarks._rivals.matrix_mechanism import Found, Norm, p_identity, split, sums_of_counts, workload
+from benchmarks._rivals.matrix_mechanism import (
+    FEW_STARTS,
+    Found,
+    Norm,
+    p_identity,
+    split,
+    sums_of_counts,
+    workload,
+)
 from benchmarks._rivals.orders import (
     MOST_RECORDS,
     chains,
@@ -39,6 +47,8 @@ __all__ = ["Case", "best_sums", "cases", "rows"]
 
 MOST_COUNTS = 40
 """Free weights over more counts are not searched for: in a chain sums of records are sums of counts."""
+MANY_NUMBERS = 10_000
+"""Of records times counts: parts that have more are large."""
 BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 LIBRARIES = {
     PURE: {
@@ -197,7 +207,7 @@ def _matrix(case: Case, guarantee: str) -> Iterator[Row]:
     yield _least(case, guarantee, "matrix mechanism, p-Identity", cells)
     sums: dict[str, float] = {}
     if max(sizes) <= MOST_RECORDS and max(len(part) for part in parts) <= MOST_COUNTS:
-        each = [best_sums(part) for part in parts]
+        each = [best_sums(part, one_of_many=len(parts) > 1) for part in parts]
         sums["Laplace noise, a strategy for each part"] = 2.0 * split([found.error for found in each], 1)
         if math.prod(sizes) > MOST_RECORDS:
             records = [filters(part).astype(float) for part in parts]
@@ -225,11 +235,13 @@ def _least(case: Case, guarantee: str, name: str, totals: dict[str, float]) -> R
     return _row(case, guarantee, name, totals[least] / len(case.P), how=f"exact, {least}")
 
 
-def best_sums(P: Poset) -> Found:
-    """The best sums of counts with Laplace noise for an order whose records can be listed."""
+def best_sums(P: Poset, one_of_many: bool = False) -> Found:
+    """The best sums of counts with Laplace noise for an order whose records can be listed. A large part of an order, from whose sums the
+    search across parts only begins, has fewer starts."""
     records, leq = filters(P)[1:], P.leq_matrix().astype(float)
-    key = ("sums", records.shape, records.tobytes())
-    return _once(key, lambda: sums_of_counts(records, np.rint(np.linalg.inv(leq)).T))
+    restarts = FEW_STARTS if one_of_many and records.size > MANY_NUMBERS else 0
+    key = ("sums", records.shape, records.tobytes(), restarts)
+    return _once(key, lambda: sums_of_counts(records, np.rint(np.linalg.inv(leq)).T, restarts))
 
 
 def _part_error(P: Poset, norm: Norm) -> float:

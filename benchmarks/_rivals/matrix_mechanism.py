@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 __all__ = [
+    "FEW_STARTS",
     "RESTARTS",
     "Found",
     "error_and_slope",
