@@ -264,8 +264,8 @@ def _between(weights: Floats, low: Ints, high: Ints) -> Floats:
     )
 
 
-def _scaled(values: Floats) -> Floats:
-    return values / values.max()
+def _scaled(values: NDArray[Any]) -> Floats:
+    return np.asarray(values / values.max(), np.float64)
 
 
 def smoothed(belief: Floats, width: float) -> Floats:
