@@ -20,6 +20,7 @@ from isotone.curves.losses import (
     Pinball,
     Slopes,
     Squared,
+    WeightedLevels,
     add_linear_losses,
     add_table_losses,
 )
@@ -284,22 +285,18 @@ def least_risk(records: Records, loss: Loss) -> float:
         y = records.levels / FINE
         fitted = pool_adjacent_violators(y, np.ones(n))
         return float(np.mean(loss.evaluate(np.clip(fitted, low, high), y)))
-    out = np.zeros(runs.point.size + 1, dtype=np.int64)
+    out, span = np.zeros(runs.point.size + 1, dtype=np.int64), (0, runs.point.size, 1)
     if isinstance(loss, (Absolute, Pinball)):
         rule, heap = loss.slopes(FINE, Fraction(1)), np.empty((2, n + 1), dtype=np.int64)
-        add_linear_losses(
-            records.levels, records.weights, runs.start, 0, runs.point.size, 1, 0, FINE, rule.above, rule.below,
-            heap[0], heap[1], out,
-        )  # fmt: skip
+        weighted = WeightedLevels(records.levels, records.weights, runs.start)
+        add_linear_losses(weighted, span, (0, FINE), (rule.above, rule.below), (heap[0], heap[1]), out)
         return int(out[-1]) * loss.unit(FINE, FINE, Fraction(1)) / n
     # the loss itself and not its integer table, whose parameters may be rounded: nothing private is here
     grid = np.arange(OPTIMUM_VALUES + 1) / OPTIMUM_VALUES
     table = np.rint(loss.evaluate(grid[None, :], grid[:, None]) * OPTIMUM_UNIT).astype(np.int64)
     least = np.empty(OPTIMUM_VALUES + 1, dtype=np.int64)
-    add_table_losses(
-        records.rows(table), records.weights, runs.start, 0, runs.point.size, 1, 0,
-        OPTIMUM_VALUES, table, least, out,
-    )  # fmt: skip
+    weighted = WeightedLevels(records.rows(table), records.weights, runs.start)
+    add_table_losses(weighted, span, (0, OPTIMUM_VALUES), table, least, out)
     return int(out[-1]) / OPTIMUM_UNIT / n
 
 

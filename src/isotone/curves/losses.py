@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -390,7 +390,16 @@ def _split(spec: Any) -> tuple[str, Any]:
 # Two algorithms, both in integers (docs/theory/curves.md, section 5): a heap of breakpoints for losses that are
 # linear on both sides of ``y``, and a pass over a grid of values for any table.
 # Each function adds, for every run, the loss of the records up to the end of that run to ``out``; with ``step = −1``
-# it reads the records from the last to the first and the fit falls.
+# it reads the records from the last to the first and the fit falls. ``span`` is the first run, the one after the last,
+# and the step; ``ends`` are the least and the largest value of the fit.
+
+
+class WeightedLevels(NamedTuple):
+    """Levels and weights of records, those of run i from ``start[i]`` on."""
+
+    levels: Ints
+    weights: Ints
+    start: Ints
 
 
 @kernel
@@ -427,21 +436,16 @@ def _pop(values: Ints, weights: Ints, size: int) -> None:
 
 @kernel
 def add_linear_losses(
-    levels: Ints,
-    weights: Ints,
-    start: Ints,
-    first: int,
-    last: int,
-    step: int,
-    low: int,
-    high: int,
-    above: int,
-    below: int,
-    heap: Ints,
-    heights: Ints,
+    records: WeightedLevels,
+    span: tuple[int, int, int],
+    ends: tuple[int, int],
+    slopes: tuple[int, int],
+    room: tuple[Ints, Ints],
     out: Ints,
 ) -> None:
-    """Losses with slope ``above`` beyond ``y`` and ``−below`` before it."""
+    """Losses with the first slope beyond ``y``, and minus the second before it. ``room`` is for a heap."""
+    (levels, weights, start), (first, last, step), (low, high) = records, span, ends
+    (above, below), (heap, heights) = slopes, room
     cost, size = 0, 0
     if step < 0:
         low, high, above, below = -high, -low, below, above
@@ -469,19 +473,15 @@ def add_linear_losses(
 
 @kernel
 def add_table_losses(
-    levels: Ints,
-    weights: Ints,
-    start: Ints,
-    first: int,
-    last: int,
-    step: int,
-    low: int,
-    high: int,
+    records: WeightedLevels,
+    span: tuple[int, int, int],
+    ends: tuple[int, int],
     table: Ints,
     least: Ints,
     out: Ints,
 ) -> None:
-    """Any convex loss, by its table. ``levels`` are rows, and columns ``low, …, high`` are the values allowed."""
+    """Any convex loss, by its table. ``levels`` are rows, and columns from the first to the last of ``ends`` are the values allowed."""
+    (levels, weights, start), (first, last, step), (low, high) = records, span, ends
     width = high - low + 1
     for value in range(width):
         least[value] = 0

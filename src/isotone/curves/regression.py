@@ -32,7 +32,7 @@ from isotone.curves.cuts import (
 )
 from isotone.curves.histograms import HistogramFit
 from isotone.curves.lines import LineFit, RefinedLineFit
-from isotone.curves.losses import add_linear_losses, parse_loss
+from isotone.curves.losses import WeightedLevels, add_linear_losses, parse_loss
 from isotone.curves.problem import (
     COUNTING_SHARE,
     FINE,
@@ -274,21 +274,8 @@ def least_absolute_loss(records: Records) -> int:
     runs = Runs.of(records)
     losses = np.zeros(runs.point.size + 1, dtype=np.int64)
     heap, heights = np.empty((2, records.cells.size + 1), dtype=np.int64)
-    add_linear_losses(
-        records.levels,
-        records.weights,
-        runs.start,
-        0,
-        runs.point.size,
-        1,
-        0,
-        FINE,
-        1,
-        1,
-        heap,
-        heights,
-        losses,
-    )
+    weighted = WeightedLevels(records.levels, records.weights, runs.start)
+    add_linear_losses(weighted, (0, runs.point.size, 1), (0, FINE), (1, 1), (heap, heights), losses)
     return int(losses[-1])
 
 

@@ -14,7 +14,15 @@ from isotone.array_types import Bools, Floats, Ints
 from isotone.curves.circuits import CurveDraws
 from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RiskBound, TreeMechanism
 from isotone.curves.ideals import Cut, ListedRegion, Region
-from isotone.curves.losses import Absolute, Loss, Pinball, Squared, add_linear_losses, add_table_losses
+from isotone.curves.losses import (
+    Absolute,
+    Loss,
+    Pinball,
+    Squared,
+    WeightedLevels,
+    add_linear_losses,
+    add_table_losses,
+)
 from isotone.curves.poset_regression import (
     MOST_THRESHOLD_LEVELS,
     CutRule,
@@ -240,19 +248,15 @@ def _block_loss(weight: int, total: int, squares: int, low: int, high: int) -> t
 
 @kernel
 def add_squared_losses(
-    levels: Ints,
-    weights: Ints,
-    start: Ints,
-    first: int,
-    last: int,
-    step: int,
-    low: int,
-    high: int,
+    records: WeightedLevels,
+    span: tuple[int, int, int],
+    ends: tuple[int, int],
     blocks: Ints,
     out: Ints,
     parts: Ints,
 ) -> None:
     """The squared loss, as whole numbers in ``out`` minus fractions of 2**−30 in ``parts``."""
+    (levels, weights, start), (first, last, step), (low, high) = records, span, ends
     if step < 0:
         low, high = -high, -low
     top = 0  # columns of a block: weight, total, squares, loss and fraction of all blocks up to it
@@ -339,18 +343,9 @@ class LinearScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """The least loss below the cut plus the least loss above it."""
-        return _linear_scores(
-            runs.records.levels,
-            runs.records.weights,
-            runs.start,
-            parts.first,
-            parts.last,
-            parts.floor,
-            parts.width,
-            offsets,
-            self.above,
-            self.below,
-        )
+        records = WeightedLevels(runs.records.levels, runs.records.weights, runs.start)
+        cells = parts.first, parts.last, parts.floor
+        return _linear_scores(records, cells, parts.width, offsets, (self.above, self.below))
 
     def ranges(self, parts: Parts) -> list[int]:
         """The larger slope times half the interval."""
@@ -366,16 +361,9 @@ class SquaredScore:
 
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """The least loss below the cut plus the least loss above it, rounded up by less than 2."""
-        whole, part = _squared_scores(
-            runs.records.levels,
-            runs.records.weights,
-            runs.start,
-            parts.first,
-            parts.last,
-            parts.floor,
-            parts.width,
-            offsets,
-        )
+        records = WeightedLevels(runs.records.levels, runs.records.weights, runs.start)
+        cells = parts.first, parts.last, parts.floor
+        whole, part = _squared_scores(records, cells, parts.width, offsets)
         return whole - (part >> FRACTION)
 
     def ranges(self, parts: Parts) -> list[int]:
@@ -399,17 +387,9 @@ class TableScore:
     def scores(self, runs: Runs, parts: Parts, offsets: Ints) -> Ints:
         """The least loss below the cut plus the least loss above it."""
         coarse = FINE // (self.table.shape[0] - 1)
-        return _table_scores(
-            runs.records.rows(self.table),
-            runs.records.weights,
-            runs.start,
-            parts.first,
-            parts.last,
-            parts.floor // coarse,
-            parts.width // coarse,
-            offsets,
-            self.table,
-        )
+        records = WeightedLevels(runs.records.rows(self.table), runs.records.weights, runs.start)
+        cells = parts.first, parts.last, parts.floor // coarse
+        return _table_scores(records, cells, parts.width // coarse, offsets, self.table)
 
     @cached_property
     def _valleys(self) -> Ints:
@@ -432,70 +412,50 @@ class TableScore:
         return [max(self._range(low, low + half), self._range(low + half, low + 2 * half)) for low in lows]
 
 
+Cells = tuple[Ints, Ints, Ints]
+"""The first run of each part, the one after its last, and its lowest value."""
+
+
 @kernel
 def _linear_scores(
-    levels: Ints,
-    weights: Ints,
-    start: Ints,
-    first: Ints,
-    last: Ints,
-    floor: Ints,
-    width: int,
-    offsets: Ints,
-    above: int,
-    below: int,
+    records: WeightedLevels, cells: Cells, width: int, offsets: Ints, slopes: tuple[int, int]
 ) -> Ints:
-    scores = np.zeros(offsets[-1], np.int64)
-    heap, heights = np.empty(levels.size + 1, np.int64), np.empty(levels.size + 1, np.int64)
-    half = width // 2
+    scores, size = np.zeros(offsets[-1], np.int64), records.levels.size + 1
+    room = np.empty(size, np.int64), np.empty(size, np.int64)
+    (first, last, floor), half = cells, width // 2
     for part in range(first.size):
         a, b, low = first[part], last[part], floor[part]
         out = scores[offsets[part] : offsets[part + 1]]
-        mid = low + half
-        add_linear_losses(levels, weights, start, a, b, 1, low, mid, above, below, heap, heights, out)
-        add_linear_losses(
-            levels, weights, start, a, b, -1, mid, low + width, above, below, heap, heights, out
-        )
+        add_linear_losses(records, (a, b, 1), (low, low + half), slopes, room, out)
+        add_linear_losses(records, (a, b, -1), (low + half, low + width), slopes, room, out)
     return scores
 
 
 @kernel
-def _squared_scores(
-    levels: Ints, weights: Ints, start: Ints, first: Ints, last: Ints, floor: Ints, width: int, offsets: Ints
-) -> tuple[Ints, Ints]:
+def _squared_scores(records: WeightedLevels, cells: Cells, width: int, offsets: Ints) -> tuple[Ints, Ints]:
     scores = np.zeros(offsets[-1], np.int64)
     parts = np.zeros(offsets[-1], np.int64)
-    blocks = np.empty((levels.size + 1, 5), np.int64)
-    half = width // 2
+    blocks = np.empty((records.levels.size + 1, 5), np.int64)
+    (first, last, floor), half = cells, width // 2
     for part in range(first.size):
         a, b, low = first[part], last[part], floor[part]
         out = scores[offsets[part] : offsets[part + 1]]
         rest = parts[offsets[part] : offsets[part + 1]]
-        add_squared_losses(levels, weights, start, a, b, 1, low, low + half, blocks, out, rest)
-        add_squared_losses(levels, weights, start, a, b, -1, low + half, low + width, blocks, out, rest)
+        add_squared_losses(records, (a, b, 1), (low, low + half), blocks, out, rest)
+        add_squared_losses(records, (a, b, -1), (low + half, low + width), blocks, out, rest)
     return scores, parts
 
 
 @kernel
-def _table_scores(
-    levels: Ints,
-    weights: Ints,
-    start: Ints,
-    first: Ints,
-    last: Ints,
-    floor: Ints,
-    width: int,
-    offsets: Ints,
-    table: Ints,
-) -> Ints:
+def _table_scores(records: WeightedLevels, cells: Cells, width: int, offsets: Ints, table: Ints) -> Ints:
     scores = np.zeros(offsets[-1], np.int64)
     least = np.empty(width + 1, np.int64)
-    half = width // 2
+    (first, last, floor), half = cells, width // 2
     for part in range(first.size):
         a, b, low = first[part], last[part], floor[part]
         out = scores[offsets[part] : offsets[part + 1]]
-        add_table_losses(levels, weights, start, a, b, 1, low, low + half, table, least, out)
-        add_table_losses(levels, weights, start, a, b, -1, low + half, low + width, table, least, out)
+        add_table_losses(records, (a, b, 1), (low, low + half), table, least, out)
+        add_table_losses(records, (a, b, -1), (low + half, low + width), table, least, out)
     return scores
 
 
