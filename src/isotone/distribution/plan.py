@@ -29,7 +29,8 @@ _ASK = (
 )
 QUANTILES = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 REPETITIONS = 3
-_MOST_RECORDS = 10**9
+_MOST_RECORDS, _LARGE = 10**9, 10**6
+"""Of more records times ε than the second, one release of each shape takes seconds, and others would be much like it."""
 
 
 def _skewed(x: Floats) -> Floats:
@@ -138,6 +139,8 @@ def plan(
     """
     records = whole_number(n, "the number of records", 1, _MOST_RECORDS)
     shapes = SHAPES if mechanism.statuses == 1 else TIMES
+    if records * mechanism.strength >= _LARGE:
+        repetitions = 1
     rows = tuple(_row(name, mechanism, records, repetitions) for name in shapes)
     return DistributionPlan(rows, records, guessed)
 

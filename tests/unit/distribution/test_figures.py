@@ -12,7 +12,7 @@ from isotone.distribution import DistributionMechanism, LineFigures
 from isotone.distribution.band import ShareBand, band_for_records
 from isotone.distribution.estimate import bin_counts, shares_below
 from isotone.distribution.partition import ROOTS, Partition
-from isotone.distribution.plan import SHAPES
+from isotone.distribution.plan import SHAPES, plan
 from isotone.privacy.draws import SeededDraws
 from isotone.reading.lines import CellLine
 
@@ -156,3 +156,9 @@ def test_the_shape_of_heaps_has_four_of_them_where_twentieths_begin() -> None:
         assert (at * 20 // cells).tolist() == [2, 3, 7, 15]
         assert all((x - 1) * 20 // cells < x * 20 // cells for x in at)
         assert set(heights.tolist()) == {1.0, 1e-6}
+
+
+def test_a_plan_of_very_many_records_simulates_each_shape_once() -> None:
+    mechanism = DistributionMechanism(40, epsilon=1)
+    assert plan(mechanism, 10**6).rows == plan(mechanism, 10**6, 1).rows
+    assert plan(mechanism, 10**4).rows != plan(mechanism, 10**4, 1).rows
