@@ -6,6 +6,7 @@ What lies in the folder of its secrets is touched by opening and closing alone, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from isotone.desk.pages import draft_of, go, screen, writable
 from isotone.desk.releasing import CHANGED, amount_of, require_confirmed, require_data, submission
 from isotone.desk.sheets import is_live
 from isotone.desk.words import FormError, lines
-from isotone.errors import IsotoneError
+from isotone.errors import InputError, IsotoneError
 from isotone.mechanism import Progress
 from isotone.release.kinds.series.description import SeriesManifest, period_of
 from isotone.release.kinds.series.reader import new_since
@@ -62,9 +63,8 @@ def _standing(request: Request) -> Response:
             raise FormError(
                 "Tick that the data is as it shall be counted: a period is closed once, for good."
             )
-        return _begun(
-            draft, desk, spec, f"{period} is being closed", _CLOSING, lambda _: series.close(period)
-        )
+        words = f"{period} is being closed"
+        return _begun(draft, desk, spec, words, _CLOSING, lambda _: _close(series, period), charges=False)
 
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
         try:
@@ -90,20 +90,34 @@ def _begun(
     words: str,
     stages: Mapping[str, float],
     act: Callable[[Progress], object],
+    *,
+    charges: bool = True,
 ) -> Response:
-    job = desk.jobs.run(Task(draft.id, words, stages), spec, desk.root, act)
+    job = desk.jobs.run(Task(draft.id, words, stages, charges), spec, desk.root, act)
     return go("draft", draft.id, "release", job.id)
+
+
+def _close(series: Standing, period: str) -> None:
+    """Close a period. What is refused says whether that can be tried again."""
+    try:
+        series.close(period)
+    except IsotoneError as error:
+        with suppress(IsotoneError):
+            if series.described.periods.index(period) in series.state().waiting:
+                error.add_note(f"{period} is still open. Mend this, and close it then.")
+        raise
 
 
 def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, Any]:
     """What is public of the series, and which periods can still be closed. No data is read."""
-    if not (series.secrets / "opening.json").is_file():
+    try:
+        state = series.state()
+    except InputError:  # it was not opened, or not to the end
         return {
             "state": None,
             "planned": series.described.periods,
             "secrets": desk.root.shown(series.secrets),
         }
-    state = series.state()
     made, waiting = published(state), state.waiting
     manifest = made.manifest
     assert isinstance(manifest, SeriesManifest)

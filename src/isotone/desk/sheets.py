@@ -56,6 +56,8 @@ class Sheet:
     """Entries of ``data`` that belong to it."""
     previews: ClassVar[bool] = False
     """Whether the report can be shown before a release."""
+    usual: ClassVar[int | None] = None
+    """How many records an error is for until somebody guesses."""
     guessable: ClassVar[bool] = False
     """Whether guessed counts change a picture."""
     has_order: ClassVar[bool] = False
@@ -150,7 +152,7 @@ class Sheet:
         """What the accuracy screen shows of what it can. Nothing is read and nothing is spent."""
         del guesses
         typed, records = _records(asked)
-        plan = spec.plan(records=records)
+        plan = spec.plan(records=records or self.usual)
         if plan.view is None:
             return {"text": plan.plain()["text"]}
         lines = plan.view.lines()
@@ -548,7 +550,7 @@ class SeriesSheet(CountsSheet):
         super().require(draft, root)
 
     def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
-        """What the plan says. The error does not depend on the number of records."""
+        """What the plan says."""
         shown = Sheet.accuracy(self, spec, asked, guesses)
         return {name: held for name, held in shown.items() if name != "records"}
 
@@ -563,6 +565,7 @@ class DistributionSheet(Sheet):
     name: str = "A distribution"
     about: str = "How a number is spread over people, such as an income or a waiting time: the median, any other quantile, and the share between two values."
     question: ClassVar[str] = "Which number?"
+    usual: ClassVar[int | None] = 10_000
     first: ClassVar[tuple[str, ...]] = ("by",)
 
 
@@ -572,6 +575,7 @@ class SurvivalSheet(Sheet):
     name: str = "Survival"
     about: str = "How long it takes until something happens, such as a death or a relapse, when not everybody was followed until it."
     question: ClassVar[str] = "Which time, and which event?"
+    usual: ClassVar[int | None] = 10_000
     first: ClassVar[tuple[str, ...]] = ("yes", "no", "by")
 
 

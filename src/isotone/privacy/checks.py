@@ -231,15 +231,15 @@ def one_of(value: Any, name: str, known: Iterable[Text]) -> Text:
     raise InputError(f"{name} must be {listed}, not {shown(value)}{near or '.'}")
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, known: Iterable[str], *, least: float = 0.6) -> str:
     """The end of an error message that suggests the nearest known name.
 
-    Empty if no name is near.
+    Empty if no name is near: 1 is the same name, ``least`` the last that counts.
 
     >>> did_you_mean("hpy", ["hyp", "meds"])
     "; did you mean 'hyp'?"
     """
-    close = difflib.get_close_matches(wrong, list(known), n=1)
+    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=least)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

@@ -78,9 +78,11 @@ def no_column(
             if mark
             else ""
         )
-        return InputError(
-            f"{where} has no column {name!r}{did_you_mean(name, names) or '.'} It has: {listed}{more}.{cut}"
-        )
+        near = did_you_mean(name, names)
+        if any("\N{REPLACEMENT CHARACTER}" in other for other in names):
+            near = ""
+            cut += ' Some letters could not be read: state the encoding that your export writes, such as encoding = "latin-1" in [data].'
+        return InputError(f"{where} has no column {name!r}{near or '.'} It has: {listed}{more}.{cut}")
     if form is None:
         return InputError(
             f"{where} has no column {name!r}. Names are compared letter by letter. The columns it has are not listed: they could come from "
@@ -499,7 +501,7 @@ def _open_path(data: DataFile, roles: Roles) -> Any:
     if ending not in _READERS:
         raise SourceError(
             f"{data.path!r} has the ending {ending or '(none)'!r}. isotone opens .csv, .tsv, .parquet, .jsonl "
-            "and .arrow files; open others yourself and pass the table."
+            "and .arrow files: save the data as one of them, or open it in Python and pass the table."
         )
     reader = _READERS[ending]
     allowed = _TEXT_SETTINGS if reader is _read_csv else ("encoding",) if reader is _read_json_lines else ()

@@ -29,8 +29,18 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
-def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: str = "ignored") -> list[str]:
-    """Rows whose text is none of the public list, with the commonest of them, and names of the list that no row has."""
+def unlisted(
+    source: Any,
+    column: str,
+    known: Sequence[Any],
+    what: str,
+    fate: str = "ignored",
+    upper: int | None = None,
+) -> list[str]:
+    """Rows whose text is none of the public list, with the commonest of them, and names of the list that no row has.
+
+    With ``upper`` also how many names have more rows than that.
+    """
     frame = open_source(source, {"category": [column]})
     text = frame.select(as_text(column, frame.collect_schema()[column]).alias("value"))
     names = list(dict.fromkeys(name_texts(known)))
@@ -38,7 +48,13 @@ def unlisted(source: Any, column: str, known: Sequence[Any], what: str, fate: st
     odd, shown = commonest(placed.filter(nw.col("place").is_null()).select("value"))
     lines = [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
     met = placed.filter(~nw.col("place").is_null()).group_by("place").agg(nw.len().alias("rows"))
-    seen = {int(place) for place in collect(met)["place"]}
+    sizes = collect(met)
+    seen = {int(place) for place in sizes["place"]}
+    full = 0 if upper is None else sum(rows > upper for rows in sizes["rows"])
+    if full:
+        lines.append(
+            f"{column}: {full:,} of the {len(names):,} names in the list: more than {upper:,} rows, which count as {upper:,} (upper)"
+        )
     absent = [repr(name) for place, name in enumerate(names) if place not in seen]
     if absent:
         few = ", ".join(absent[:SHOWN]) + (", …" if len(absent) > SHOWN else "")

@@ -28,7 +28,7 @@ from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_t
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, open_ledger
-from isotone.series.state import OpenSeries, open_series
+from isotone.series.state import OPENING, OpenSeries, open_series
 
 
 @np.errstate(all="ignore")
@@ -62,8 +62,8 @@ def opened(
     )
     for charge in [] if truth(again, "again") else ledger.sealed(words):
         raise InputError(
-            f"This series was opened before, under charge {charge.number}: close its periods. A second one (again=True, --again) "
-            "is a second charge. Nothing was charged."
+            f"This series was opened before, under charge {charge.number}: close its periods{_missing(secrets)}. A second one "
+            "(again=True, --again) is a second charge. Nothing was charged."
         )
     tell(0.0, "planning")
     mechanism = described.mechanism(requested)
@@ -218,6 +218,11 @@ class Standing:
     def state(self) -> OpenSeries:
         """What is open in the folder of its secrets."""
         return OpenSeries(self.ledger, self.secrets)
+
+
+def _missing(secrets: Path) -> str:
+    there = (secrets / OPENING).is_file()
+    return "" if there else f". Its secrets are not in {str(secrets)!r}: put the folder back where it was"
 
 
 def _opening(state: OpenSeries) -> SeriesManifest:

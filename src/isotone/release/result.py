@@ -758,7 +758,9 @@ class Release(Questions):
 
 def _image(svg: str) -> str:
     data = b64encode(svg.encode()).decode()
-    style = "display: block; max-width: 48rem; width: 100%; background: white"
+    size = re.search(r'viewBox="\S+ \S+ ([\d.]+)', svg)
+    wide = "48rem" if size is None else f"{min(48.0, float(size[1]) / 16 * 1.25):g}rem"
+    style = f"display: block; max-width: {wide}; width: 100%; background: white"
     return f'<img alt="The picture of the report" style="{style}" src="data:image/svg+xml;base64,{data}">'
 
 

@@ -189,7 +189,9 @@ class PrivacyEntries(Section):
     @model_validator(mode="after")
     def _one_kind(self) -> PrivacyEntries:
         if (self.epsilon is None) == (self.rho is None):
-            raise ValueError("give epsilon (with delta if you like) or rho, and not both")
+            raise ValueError(
+                'give epsilon (with delta if you like), such as epsilon = "0.5", or rho, and not both'
+            )
         if self.rho is not None and self.delta is not None:
             raise ValueError("rho stands alone: leave out delta")
         return self
@@ -610,8 +612,9 @@ def parse_spec(text: str, folder: Path, name: str) -> Spec:
     keys = list(dict.fromkeys([*keys, *beside]))
     if len(keys) != 1 + len(beside):
         *others, last = (f"[{key}]" for key in SECTIONS if key not in BESIDE)
+        there = " and ".join(f"[{key}]" for key in keys) or "none of them"
         problems.append(
-            f"  the spec: a spec has exactly one of {', '.join(others)} and {last}; [series] stands beside [order]"
+            f"  the spec: a spec has exactly one of {', '.join(others)} and {last} (it has {there}); [series] stands beside [order]"
         )
     try:
         result = spec_form(*keys).model_validate({**entries, "folder": folder})
@@ -639,7 +642,7 @@ def _at(text: str, problem: str) -> str:
     elif re.search(r"=\s*[A-Za-z_./]", line) and not re.search(r"=\s*(true|false|inf|nan)\b", line):
         hint = '\nA text stands in quotes: name = "text".'
     elif "overwrite" in problem or "twice" in problem:
-        hint = '\nThis name stands twice in its section. An element with two parents is written name = ["one", "other"].'
+        hint = '\nThis name stands twice in its section. An element of [order.parents] with two parents is written name = ["one", "other"].'
     elif line.count('"') % 2:
         hint = "\nA quote that opens a text is missing its end."
     return f"{problem.removesuffix(result[0]).strip()}.{arrow}{hint}"
@@ -653,7 +656,7 @@ def _explain(error: ValidationError) -> list[str]:
         if problem["type"] == "extra_forbidden":
             lines[f"  {key}: there is no such entry{_nearest(where)}"] = None
         elif problem["type"] == "missing":
-            lines[f"  {key}: this entry is missing"] = None
+            lines[_missing(where, key)] = None
         else:
             reason = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
             own, given = isinstance(problem.get("ctx", {}).get("error"), InputError), problem["input"]
@@ -661,6 +664,15 @@ def _explain(error: ValidationError) -> list[str]:
             shown = f" (it is {given!r})" if public and not own else ""
             lines[f"  {key}: {_WRITTEN.get(problem['type'], reason)}{shown}{_in_a_file(where)}"] = None
     return list(lines)
+
+
+def _missing(where: list[str], key: str) -> str:
+    """That an entry is not there, with what it means; or that a list is too short."""
+    if where[-1].isdecimal():
+        return f"  {key.rpartition('.')[0]}: this list has too few entries"
+    section = sections().get(where[0]) if len(where) == 2 else None
+    entry = section and section.model_fields.get(where[1])
+    return f"  {key}: this entry is missing{f'. {entry.description}' if entry and entry.description else ''}"
 
 
 def _telling(problems: Sequence[Any]) -> Iterator[Any]:
@@ -716,7 +728,7 @@ def sections() -> dict[str, type[Section]]:
 def _nearest(where: list[str]) -> str:
     section = sections().get(where[0]) if len(where) > 1 else None
     known = list(section.model_fields) if section else list(sections())
-    return did_you_mean(where[-1], known) or f"; there are: {', '.join(known)}"
+    return did_you_mean(where[-1], known, least=0.75) or f"; there are: {', '.join(known)}"
 
 
 def spec_schema() -> dict[str, Any]:

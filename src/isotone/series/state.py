@@ -31,13 +31,13 @@ from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Charge, Ledger
 from isotone.ledger.ledger import Signals, canonical, raise_alone
-from isotone.ledger.stores.sqlite import ConflictError, sync
+from isotone.ledger.stores.sqlite import ConflictError, file_lock, sync
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
 
-SECRET = "secret.json"
-"""The file of noise and key, in the folder of the secrets."""
+SECRET, OPENING = "secret.json", "opening.json"
+"""The file of noise and key, and what is public of the series, in the folder of the secrets."""
 FORMAT = "isotone series 1"
 _END = "secrets destroyed"
 _ROOM = 1 << 20
@@ -72,34 +72,43 @@ def open_series(
 
     ``say`` makes the opening, which is public: what is planned and by which mechanism. It is told the charge and the hash of
     all noise, each period's with a salt of its own. ``draw`` returns noise by period, group and stage. The charge is sealed
-    with the hash of the opening.
+    with the hash of the opening, and no period is closed without: noise of a process that died before has met no data, and
+    the same request draws again under the same charge.
     """
-    _require_room(folder)
-    ledger.store.create(lambda _: None)  # the table of periods, where the ledger is older than it
-    ready = False
-    try:
-        with ledger.attempt(
-            guarantee, request=request, mechanism=mechanism, description=description, again=again, wait=False
-        ) as attempt:
-            attempt.draw()
-            noise = draw()
-            periods = [{"salt": random_key().hex(), "noise": part.tolist()} for part in noise]
-            leaves = [
-                hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods
-            ]
-            said = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
-            secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
-            _write(folder / SECRET, canonical({**secret, "key": random_key().hex(), "periods": periods}))
-            _write(folder / "opening.json", said)
-            sync(folder.parent)
-            ready = True
-            attempt.seal(_digest(said))
-    except BaseException:
-        if not ready:  # what was drawn is lost with its charge, and must not lie around
-            for file in folder.iterdir():
-                _remove(file)
-            folder.rmdir()
-        raise
+    with _alone_in(folder):
+        tried = [charge for charge in ledger.charges() if charge.request == request]
+        _require_room(folder, {charge.number for charge in tried if not charge.finished})
+        begun = ready = False
+        try:
+            with ledger.attempt(
+                guarantee,
+                request=request,
+                mechanism=mechanism,
+                description=description,
+                again=again,
+                wait=False,
+            ) as attempt:
+                begun = True
+                noise = draw()
+                periods = [{"salt": random_key().hex(), "noise": part.tolist()} for part in noise]
+                leaves = [
+                    hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods
+                ]
+                said = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
+                secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
+                _write(folder / SECRET, canonical({**secret, "key": random_key().hex(), "periods": periods}))
+                _write(folder / OPENING, said)
+                sync(folder.parent)
+                ready = True
+                attempt.draw()
+                attempt.seal(_digest(said))
+        except BaseException:
+            if begun and not ready:  # what was drawn must not lie around
+                for file in folder.iterdir():
+                    _remove(file)
+            if not any(folder.iterdir()):
+                folder.rmdir()
+            raise
     return OpenSeries(ledger, folder)
 
 
@@ -109,14 +118,16 @@ class OpenSeries:
     def __init__(self, ledger: Ledger, folder: Path) -> None:
         self.ledger, self.folder = ledger, folder
         try:
-            content = (folder / "opening.json").read_bytes()
+            content = (folder / OPENING).read_bytes()
             self.opening: dict[str, Any] = json.loads(content)["manifest"]
             self.number: int = self.opening["charge"]
         except (OSError, ValueError, LookupError, TypeError):
             raise InputError(f"There is no series in {folder}. Open it first.") from None
-        sealed = {charge.number: charge.release for charge in ledger.charges()}
+        charge = next((charge for charge in ledger.charges() if charge.number == self.number), None)
         self.seal = _digest(content)
-        if sealed.get(self.number) != self.seal:
+        if charge is not None and not charge.finished:
+            raise InputError(f"The opening of the series in {folder} was interrupted. Open it again.")
+        if charge is None or charge.release != self.seal:
             raise LedgerError(
                 f"The series in {folder} is not what charge {self.number} of the ledger {ledger.address} was sealed with. "
                 "Either of them is not the one it was opened with: the series stops."
@@ -371,14 +382,39 @@ def _digest(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def _require_room(folder: Path) -> None:
-    """Make the secret folder, and refuse before the charge where it cannot be made or the disk is full."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"There is something at {folder}. A series needs a folder of its own, which it makes. Nothing was charged."
-        )
+@contextmanager
+def _alone_in(folder: Path) -> Generator[None]:
+    """Hold a folder against everybody else who opens a series in it. Nothing is left behind."""
+    held = folder.with_name(f"{folder.name}.lock")
     if not folder.parent.is_dir():
         raise InputError(f"The folder {folder.parent} does not exist. Create it first. Nothing was charged.")
+    with file_lock(held, "opening", wait=False):
+        try:
+            yield
+        finally:
+            held.unlink(missing_ok=True)
+
+
+def _is_left(folder: Path, unsealed: set[int]) -> bool:
+    """Whether a folder holds only what an opening that died has left, which met no data."""
+    names = {file.name.removesuffix(".new") for file in folder.iterdir()}
+    if names <= {"room"} or (not (folder / SECRET).is_file() and names <= {"room", SECRET}):
+        return True
+    try:
+        return (
+            names <= {"room", SECRET, OPENING}
+            and json.loads((folder / SECRET).read_bytes())["charge"] in unsealed
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _require_room(folder: Path, unsealed: set[int]) -> None:
+    """Make the secret folder, and refuse before the charge where it cannot be made or the disk is full."""
+    if folder.exists() and (not folder.is_dir() or not _is_left(folder, unsealed)):
+        raise InputError(
+            f"There is something at {folder}. A series needs a folder of its own, which it makes: name another one. Nothing was charged."
+        )
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)

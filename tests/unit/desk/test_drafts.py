@@ -209,6 +209,7 @@ def test_what_to_expect_of_a_distribution_is_a_table(tmp_path):
     assert client.post(f"{here}/what", **what).status == 303
     page = client.get(f"{here}/accuracy").text
     assert "add-remove one person, about 10,000 records." in page
+    assert "guess=" not in page
     assert '<th scope="col">band</th>' in page
     shown = client.post(f"{here}/accuracy/look", amount="1", ask="error", records="300").text
     assert "about 300 records" in shown

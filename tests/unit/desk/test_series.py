@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +192,57 @@ def test_groups_have_a_column(tmp_path: Path) -> None:
     sent(client, here, period="week 2", sure="yes")
     shown = client.get(f"{here}/release?show=week+2&since=week+1").text
     assert shown.count('data-label="group"') == 4
+
+
+def test_what_stops_a_closing_says_that_the_period_is_open(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    sent(client, here, confirm="1")
+    for content, words in (
+        ("resident,stage\n1,first dose\n", "no column"),
+        ("person;stage\n1;first dose\n", "separator"),
+        ("", "is empty"),
+    ):
+        (tmp_path / "answers.csv").write_text(content)
+        told = sent(client, here, period="week 1", sure="yes").problems
+        assert words in told
+        assert "week 1 is still open" in told
+        assert "charged" not in told
+    table(tmp_path, 30, 10)
+    assert "1 of 3 planned" in sent(client, here, period="week 1", sure="yes").text
+
+
+def test_two_tabs_that_open_at_once_are_one_charge(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    form = {"request": client.get(f"{here}/release").field("request"), "confirm": "1"}
+    begun = [client.post(f"{here}/release", **form) for _ in range(3)]
+    told = [client.finish(answer.headers["location"]) for answer in begun]
+    assert [answer.status for answer in told].count(303) == 1
+    (charge,) = iso.Ledger(tmp_path / "survey.ledger").charges()
+    assert charge.state == "sealed"
+    assert "1 of 3 planned" in sent(client, here, period="week 1", sure="yes").text
+
+
+def test_secrets_that_are_elsewhere_are_asked_for(tmp_path: Path) -> None:
+    client, here = described(tmp_path)
+    sent(client, here, confirm="1")
+    (tmp_path / "survey-secrets").rename(tmp_path / "moved")
+    told = sent(client, here, confirm="1").problems
+    assert "put the folder back where it was" in told
+    assert "Nothing was charged" in told
+    assert not (tmp_path / "survey-secrets").exists()
+
+
+@pytest.mark.parametrize("step", ["draw", "sync"])
+def test_a_desk_that_is_killed_while_it_opens_goes_on_under_the_same_charge(
+    tmp_path: Path, step: str
+) -> None:
+    described(tmp_path)
+    killed = [sys.executable, "-m", "tests.support.series_killed", str(tmp_path), step]
+    assert subprocess.run(killed, cwd=Path(__file__).parents[3], check=False).returncode == -signal.SIGKILL
+    (charge,) = iso.Ledger(tmp_path / "survey.ledger").charges()
+    assert charge.state == "reading"
+    client = Client(tmp_path).open()
+    here = client.post("/begin", open="survey.toml").headers["location"].rpartition("/")[0]
+    assert "0 of 3 planned" in sent(client, here, confirm="1").text
+    assert [found.state for found in iso.Ledger(tmp_path / "survey.ledger").charges()] == ["sealed"]
+    assert "1 of 3 planned" in sent(client, here, period="week 1", sure="yes").text

@@ -223,6 +223,13 @@ def test_columns_of_a_csv_are_told_only_where_its_header_is_stated(tmp_path, hea
     assert ("Ann" in str(caught.value)) == bool(header)
 
 
+def test_names_in_another_encoding_are_no_reason_to_guess(tmp_path):
+    (tmp_path / "d.csv").write_bytes("résident,accident\n1,1\n".encode("latin-1"))
+    with pytest.raises(InputError, match="state the encoding that your export writes") as caught:
+        open_source(DataFile(str(tmp_path / "d.csv"), header=True), {"unit": ["résident"]})
+    assert "did you mean" not in str(caught.value)
+
+
 def test_names_in_other_capitals_are_other_columns(tmp_path):
     pq.write_table(pa.table({"A": [0, 0], "a": [1, 1]}), tmp_path / "d.parquet")
     assert counted(tmp_path / "d.parquet") == (2, 2)

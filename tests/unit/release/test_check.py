@@ -101,6 +101,14 @@ def test_categories_outside_the_list_and_counts_outside_the_range_are_told(told)
 CURVE = '[curve]\nx = "age"\ny = "risk"\nbounds = [0, 100]\ny_range = [0, 1]\n' + PRIVACY
 
 
+def test_categories_with_more_rows_than_upper_are_counted(told):
+    rows = pd.DataFrame({"person": range(14), "county": ["A"] * 10 + ["B"] * 3 + ["3"]})
+    assert "1 of the 3 names in the list: more than 9 rows" in told(rows, TABLE + PRIVACY)
+    assert "more than" not in told(rows, TABLE.replace("= 9", "= 10") + PRIVACY)
+    text = told(rows, TABLE.replace("= 9", "= 2") + PRIVACY)
+    assert "county: 2 of the 3 names in the list: more than 2 rows, which count as 2 (upper)" in text
+
+
 def test_a_curve_of_percents_or_of_words_is_told(told):
     text = told(pd.DataFrame({"age": [30, 40, 130], "risk": [12.0, 50.0, 0.5]}), CURVE)
     assert "risk: numbers from 0.5 to 50" in text

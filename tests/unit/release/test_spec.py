@@ -56,7 +56,15 @@ def test_a_good_spec_is_read(tmp_path):
         (('path = "adults.csv"', 'connection = "sqlite://a.db"\ntable = "a..b"'), r"table is the name"),
         (('folder = "out"', "folder = 3"), r"output.folder"),
         (("[order]", '[order]\nfile = "x.csv"'), r"in one way"),
-        (("[output]", '[table]\ncategory = "c"\nupper = 3\ncategories = ["a"]\n[output]'), r"exactly one of"),
+        (
+            ("[output]", '[table]\ncategory = "c"\nupper = 3\ncategories = ["a"]\n[output]'),
+            r"exactly one of .*it has \[order\] and \[table\]",
+        ),
+        (('ledger = "survey.ledger"', ""), r"privacy.ledger: this entry is missing. The ledger that pays"),
+        (
+            ("[output]", '[survival]\ntime = "t"\neven = "e"\n[output]'),
+            r"survival.horizon: this entry is missing. The public end of the curve",
+        ),
         (('unit = "person"', 'unit = "person"\nweights = "w"'), r"survey weights are refused"),
         (('unit = "person"', 'unit = "person"\nby = "region"'), r"data.by: there is no such entry"),
         (('unit = "person"', 'unit = "person"\ncontributions = 0'), r"data.contributions"),
@@ -69,7 +77,7 @@ def test_a_good_spec_is_read(tmp_path):
             r"privacy.budget: this is a table, such as budget = \{",
         ),
         (('unit = "person"', 'unit = "person"\nheader = "yes"'), r"data.header: true or false stands here"),
-        (('epsilon = "0.5"', ""), r"give epsilon .* or rho"),
+        (('epsilon = "0.5"', ""), r'give epsilon .*such as epsilon = "0.5", or rho'),
         (('epsilon = "0.5"', 'epsilon = "1"\nrho = "1"'), r"not both"),
     ],
 )

@@ -406,8 +406,9 @@ class Table(Description):
         """Categories outside the list, and counts that are no numbers."""
         from isotone.release.check import numbers, unlisted
 
-        lines = unlisted(source, self.category, self.categories, "a category")
         columns = [self.count] if self.count else self.counts if self.counts and not self.kind else []
+        upper = None if columns or self.kind else self.upper  # of rows that are counted
+        lines = unlisted(source, self.category, self.categories, "a category", upper=upper)
         return lines + [
             line
             for column in columns
