@@ -159,12 +159,13 @@ SMALL = 13.0
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from ``low`` to ``high`` drawn from ``start`` to ``end``."""
+    """Values from ``low`` to ``high`` drawn from ``start`` to ``end``. ``whole`` numbers alone are named if nothing is between."""
 
     low: float
     high: float
     start: float
     end: float
+    whole: bool = False
 
     def at(self, value: float) -> float:
         """The place of a value."""
@@ -174,7 +175,8 @@ class Axis:
     @property
     def marks(self) -> list[float]:
         """Round numbers on the axis."""
-        return ticks(self.low, self.high, 6 if abs(self.end - self.start) > 300 else 4)
+        found = ticks(self.low, self.high, 6 if abs(self.end - self.start) > 300 else 4)
+        return [mark for mark in found if not self.whole or abs(mark - round(mark)) < 1e-9]
 
 
 @dataclass(frozen=True)
@@ -340,10 +342,12 @@ def curve(
     y_range: tuple[float, float],
     labels: tuple[str, str],
     band: tuple[Sequence[float], ...] | None = None,
+    *,
+    whole: bool = False,
 ) -> str:
-    """A curve through the points, in the whole range of y, with a band between two more curves if given."""
+    """A curve through the points, in the whole range of y, with a band between two more curves if given. ``whole`` says that x is counted."""
     left = 78.0
-    across = Axis(*limits(min(xs), max(xs)), left, _CHART_WIDTH - _RIGHT)
+    across = Axis(*limits(min(xs), max(xs)), left, _CHART_WIDTH - _RIGHT, whole)
     up = Axis(*limits(*y_range), _HEIGHT - _BOTTOM, _TOP)
     points = [(across.at(x), up.at(y)) for x, y in zip(xs, ys, strict=True)]
     parts = [*beside(up, across, labels[1]), *below(across, up.start, up.end, labels[0])]

@@ -264,11 +264,14 @@ def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[s
 
 
 def cut_in_words(columns: Sequence[str]) -> str:
-    """What to do where the separator of a CSV seems to be another one."""
+    """What to do where the separator or the encoding of a CSV seems to be another one."""
     mark = {"\t": "a tabulator"}.get(uncut(columns), repr(uncut(columns)))
-    return (
+    said = (
         f" If {mark} stands between names, say so under 'How the file is written'." if uncut(columns) else ""
     )
+    if any("\N{REPLACEMENT CHARACTER}" in name for name in columns):
+        said += " Some letters could not be read: say under 'How the file is written' which encoding it has, such as latin-1."
+    return said
 
 
 def _kinds(said: Mapping[str, Any], known: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -170,7 +170,7 @@ def _require_file(path: str, draft: Draft, desk: Desk) -> None:
         raise FormError(f"{path}: {error}" + (f" Did you mean {near[0]}?" if near else "")) from None
     if Path(path).suffix.lower() not in DATA:
         raise FormError(
-            f"{path} is no file of data that can be read: its name ends in none of {', '.join(DATA)}."
+            f"{path} is no file of data that can be read: its name ends in none of {', '.join(DATA)}. Save it as a CSV, for example."
         )
     if empty:
         raise FormError(f"{path} is empty: nothing is in it, not even a line of names.")

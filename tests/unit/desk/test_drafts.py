@@ -266,3 +266,15 @@ def test_data_that_is_gone_is_named_and_nothing_is_charged(tmp_path):
         "answers.csv is not there any more. Nothing was charged" in asked(client, here, confirm="1").problems
     )
     assert not (tmp_path / "survey.ledger").exists()
+
+
+def test_names_in_another_encoding_ask_for_it(tmp_path):
+    (tmp_path / "answers.csv").write_bytes("person,Größe\n1,2\n".encode("latin-1"))
+    client = Client(tmp_path).open()
+    here = client.begin("order")
+    said = "which encoding it has"
+    assert said in client.post(f"{here}/data/look", **PAGES["data"]).text
+    stated = {**PAGES["data"], "data.encoding": "latin-1"}
+    assert said not in client.post(f"{here}/data/look", **stated).text
+    assert client.post(f"{here}/data", **PAGES["data"]).status == 303
+    assert said in client.post(f"{here}/what", outline="Größe\n").problems

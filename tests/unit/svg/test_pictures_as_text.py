@@ -125,6 +125,18 @@ def test_a_curve_passes_through_its_points(low: float, span: float, shares: list
     assert (np.diff(drawn[:, 1]) <= 0.011).all()
 
 
+def test_between_periods_stands_no_number() -> None:
+    """Half a period is none."""
+    for ends, expected in (
+        ((2, 3), ["2", "3"]),
+        ((1, 7), ["1", "2", "3", "4", "5", "6", "7"]),
+        ((1, 1), ["1"]),
+    ):
+        root = parsed(curve(ends, (0.0, 100.0), (0, 100), ("period", "y"), whole=True))
+        shown = [node.text or "" for node in root.iter(f"{SVG}text")]
+        assert [words for words in shown if len(words) == 1 and words not in ("0", "y")] == expected
+
+
 def test_a_distribution_has_a_bar_for_each_share_and_a_stair_for_each_line() -> None:
     root = parsed(distribution([-0.5, 0.5, 1.5], [0.25, 0.75], [0.5, 0.5], ("table", "private")))
     assert_inside(root)

@@ -113,12 +113,8 @@ class SeriesPage(CountsPage):
             at = [float(_place(release, row)) for row in rows]
             if len(at) == 1:
                 at, value, low, high = ([at[0], at[0] + 1e-6], *(2 * part for part in (value, low, high)))
-            words = labels.get(name, name)
-            parts.append(
-                curve(
-                    at, [max(0.0, x) for x in value], (0.0, max(1.0, *high)), ("period", words), (low, high)
-                )
-            )
+            ends, words = (0.0, max(1.0, *high)), ("period", labels.get(name, name))
+            parts.append(curve(at, [max(0.0, x) for x in value], ends, words, (low, high), whole=True))
         return "".join(parts) or "<p>No period is shown yet.</p>"
 
 
