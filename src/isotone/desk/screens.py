@@ -480,6 +480,7 @@ def review(request: Request) -> Response:
         spec = draft.spec(desk.root)
         desk.root.file(spec.data.file_path, spec.folder)
         _require_readable(draft, spec, desk)
+        _require_own(desk.root.inside(spec.output.folder, spec.folder))
         draft.save(desk.root)
         return go("draft", draft.id, "release")
 
@@ -499,6 +500,17 @@ def review(request: Request) -> Response:
         return {**said, "where": folder, "previews": previews}
 
     return screen(request, "review.html", "review", work, values, show)
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder of other files where it is typed. What a release in it means for this one, the release says."""
+    if folder.is_file():
+        raise FormError(f"{folder.name} is a file, and not a folder. Name another one.")
+    held = sorted(file.name for file in folder.iterdir()) if folder.is_dir() else []
+    if held and "manifest.json" not in held:
+        raise FormError(
+            f"The folder {folder.name} holds other files ({held[0]}). Name a new or an empty folder."
+        )
 
 
 def _require_readable(draft: Draft, spec: Spec, desk: Desk) -> None:

@@ -278,3 +278,15 @@ def test_names_in_another_encoding_ask_for_it(tmp_path):
     assert said not in client.post(f"{here}/data/look", **stated).text
     assert client.post(f"{here}/data", **PAGES["data"]).status == 303
     assert said in client.post(f"{here}/what", outline="Größe\n").problems
+
+
+def test_a_folder_of_other_files_is_refused_where_it_is_typed(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = draft(client)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("")
+    assert "holds other files (mine.txt)" in client.post(f"{here}/review", title="", folder="full").problems
+    (tmp_path / "note").write_text("")
+    assert "is a file" in client.post(f"{here}/review", title="", folder="note").problems
+    assert client.post(f"{here}/review", title="", folder="new").status == 303
