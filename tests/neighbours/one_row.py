@@ -8,11 +8,9 @@ columns differ between the three wherever a single row could have changed them.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import copy
 import datetime
-import functools
 import logging
 import os
 import re
@@ -303,21 +301,18 @@ _SALT = b"0123456789abcdef"
 
 @contextlib.contextmanager
 def _setting(charged: bool) -> Generator[None]:
-    """One salt for all readings. Without a charge, one engine too."""
+    """One salt for all readings."""
     salts: Any = isotone.reading.contributions
-    engines: Any = isotone.reading.sources
     keys: Any = isotone.release.kinds.series.description
-    kept = salts.random_salt, engines.connect, keys.random_key
+    kept = salts.random_salt, keys.random_key
     salts.random_salt = lambda: _SALT
     keys.random_key = lambda: _SALT + _SALT
     if charged:
         charging.append(True)
-    else:
-        engines.connect = _engine().cursor
     try:
         yield
     finally:
-        salts.random_salt, engines.connect, keys.random_key = kept
+        salts.random_salt, keys.random_key = kept
         charging.clear()
 
 
@@ -365,15 +360,6 @@ def _compiled_once(entry: Entry, rng: np.random.Generator) -> Generator[None]:
         yield
     finally:
         warehouses._compiled = kept
-
-
-@functools.cache
-def _engine() -> Any:
-    import duckdb
-
-    engine = duckdb.connect(config={"threads": 1})
-    atexit.register(engine.close)
-    return engine
 
 
 def _rng(case: Case) -> np.random.Generator:
