@@ -56,7 +56,7 @@ RIVALS = (
     Rival(
         "matrix mechanism, sums of counts",
         "counts",
-        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 72 to 208 starts, 32 for a large part; "
+        "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 144 to 416 starts, 32 or 208 for a part; "
         "where there are more records, also of sums across parts, from those of the parts; in long chains the sums that isotone itself takes. Gaussian noise of any shape is bounded by the certificate",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
