@@ -151,12 +151,10 @@ class Register:
             named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
             engine = self._engine(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)))
             whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
+            names = {_LINE: random_key().hex(), _KEY: "00"}  # nor are its records found by their keys
             frozen = [
                 f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{name}') ELSE {column} END AS {column}"
-                for column, name in (
-                    (_LINE, random_key().hex()),
-                    (_KEY, "00"),
-                )  # nor are its records found by their keys
+                for column, name in names.items()
             ]
             engine.write(f"SELECT * REPLACE ({', '.join(frozen)}) FROM ({engine.lines(old)})", new)
 
