@@ -42,8 +42,15 @@ def test_an_even_cell_has_its_upper_end_and_the_first_both() -> None:
 
 
 def test_values_at_the_low_end_are_counted_with_the_first_cell() -> None:
+    """And one that is above it by its last digits alone, which is in a cell before the first one."""
     line = CellLine.of(Fraction(0), Fraction(10), "even", 5)
-    assert counted(pd.DataFrame({"x": [-7, 0, 0, 0.1, 1, 10, 11]}), line)[0, 0].tolist() == [5, 0, 0, 0, 2]
+    assert counted(pd.DataFrame({"x": [-7, 0, 0, 1e-17, 0.1, 1, 10, 11]}), line)[0, 0].tolist() == [
+        6,
+        0,
+        0,
+        0,
+        2,
+    ]
 
 
 def test_round_values_lie_at_the_upper_end_of_a_usual_cell() -> None:
