@@ -120,11 +120,7 @@ def closed(
             f"The series has no period {name!r}: it has {len(described.periods)}, {first!r} to {last!r}."
         )
     if folder is not None:
-        outside, inside = folder.resolve(), secrets.resolve()
-        if outside == inside or outside in inside.parents or inside in outside.parents:
-            raise InputError(
-                f"The secrets {str(secrets)!r} and the published folder {str(folder)!r} must lie apart: neither in the other."
-            )
+        _require_apart(folder, secrets)
     state = OpenSeries(ledger, secrets)
     opening = _opening(state)
     if opening.description != described.in_manifest():
@@ -191,6 +187,7 @@ class Standing:
     def open(self, *, again: bool = False, progress: Any = None) -> OpenSeries:
         """Charge once, and draw all noise."""
         spec, known_as = self.spec, content_hash(self.spec.identity)
+        _require_apart(spec.target, self.secrets)
         return opened(
             self.described,
             spec.guarantee,
@@ -218,6 +215,14 @@ class Standing:
     def state(self) -> OpenSeries:
         """What is open in the folder of its secrets."""
         return OpenSeries(self.ledger, self.secrets)
+
+
+def _require_apart(folder: Path, secrets: Path) -> None:
+    outside, inside = folder.resolve(), secrets.resolve()
+    if outside == inside or outside in inside.parents or inside in outside.parents:
+        raise InputError(
+            f"The secrets {str(secrets)!r} and the published folder {str(folder)!r} must lie apart: neither in the other."
+        )
 
 
 def _missing(secrets: Path) -> str:

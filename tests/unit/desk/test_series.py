@@ -246,3 +246,12 @@ def test_a_desk_that_is_killed_while_it_opens_goes_on_under_the_same_charge(
     assert "0 of 3 planned" in sent(client, here, confirm="1").text
     assert [found.state for found in iso.Ledger(tmp_path / "survey.ledger").charges()] == ["sealed"]
     assert "1 of 3 planned" in sent(client, here, period="week 1", sure="yes").text
+
+
+@pytest.mark.parametrize("where", ["survey-release", "survey-release/secrets"])
+def test_secrets_in_the_published_folder_are_refused_before_the_charge(tmp_path: Path, where: str) -> None:
+    client, here = described(tmp_path, **{"series.secrets": where})
+    told = sent(client, here, confirm="1").text
+    assert "must lie apart" in told
+    assert "Nothing was charged" in told
+    assert not (tmp_path / "survey.ledger").exists()
