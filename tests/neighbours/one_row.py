@@ -185,6 +185,9 @@ def _one_unit(
         ]
         for name, kind in kinds.items()
     }
+    texts = [name for name, kind in kinds.items() if kind == "text" and name != entry.unit]
+    if form.name in ("Arrow", "Arrow columns") and texts and rng.random() < 0.3:
+        own[texts[rng.integers(len(texts))]][0] = _BYTES[rng.integers(len(_BYTES))]
     if entry.unit is None:
         return None, own
     kind, name = kinds[entry.unit], own[entry.unit][0]

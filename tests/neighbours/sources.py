@@ -83,6 +83,9 @@ def _arrow_array(column: Column, rng: np.random.Generator) -> pa.Array:
     elif column.type == "uuid":
         raw = pa.array([None if value is None else value.bytes for value in column.values], pa.binary(16))
         array = pa.ExtensionArray.from_storage(pa.uuid(), raw)
+    elif column.type == "text" and not all(value is None or _is_text(value) for value in column.values):
+        raw = [None if value is None else value.encode("utf-8", "surrogateescape") for value in column.values]
+        return pa.array(raw, pa.binary()).view(pa.string())  # which Arrow does not look at
     else:
         array = pa.array(column.values, kind)
     plain = column.type in ("integer", "text", "float", "date")
