@@ -131,7 +131,12 @@ def plain_words(words: Any, name: str) -> tuple[str, ...]:
             raise InputError(f"The words for {name} are texts and numbers, not {shown(word)}.")
     if not listed:
         raise InputError(f"The words for {name} are a list such as ['1', 'yes'], and this one is empty.")
-    return tuple(str(word).strip().lower() for word in listed)
+    result = tuple(str(word).strip().lower() for word in listed)
+    if "" in result:
+        raise InputError(
+            f"The words for {name} hold an empty one, and an empty field is missing: leave it out."
+        )
+    return result
 
 
 def _boolean(value: nw.Expr, true: bool, false: bool) -> nw.Expr:

@@ -20,11 +20,11 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
@@ -45,6 +45,7 @@ ROUNDING = 1e-4
 """Published errors are rounded to four decimal places; the last may differ."""
 
 FORMAT = "isotone release 1"
+_MOMENT = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$"
 LARGEST_ORDER, MOST_COVERS = 20_000, 1_000_000
 """The largest order of a release, and so the most that a stranger's manifest makes those who verify it compute."""
 
@@ -130,8 +131,8 @@ class Manifest(Mapping[str, Any]):
     mechanism: dict[str, Any]
     guarantee: GuaranteeEntry
     versions: dict[str, str]
-    time: str
-    charge: int
+    time: Annotated[str, Field(pattern=_MOMENT)]
+    charge: Annotated[int, Field(ge=0)]
     dataset: str
     description: dict[str, Any]
     request: str = ""

@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import isotone as iso
+from isotone.errors import InputError
 from isotone.reading.questions import Answers
 from isotone.reading.sources import collect, open_source
 
@@ -79,3 +81,12 @@ def test_the_usual_texts_mean_what_the_rule_says(make, answers):
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.LazyFrame], ids=["pandas", "lazy"])
 def test_no_answer_means_what_the_rule_says_in_columns_of_any_type(make, values, missing):
     assert read(values, Answers(missing=missing), make) == [True, missing == "yes"]
+
+
+@pytest.mark.parametrize("words", [[""], ["1", " "]])
+def test_an_empty_word_is_refused(words):
+    """An empty field is missing, so that nobody could say it."""
+    with pytest.raises(InputError, match="empty"):
+        iso.Answers(yes=words)
+    with pytest.raises(InputError, match="empty"):
+        iso.Survival("t", event="e", horizon=1, yes=words, unit="u")

@@ -143,10 +143,12 @@ def table(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
 
 
 def curve(data: Any, ledger: Ledger, patch: pytest.MonkeyPatch) -> Any:
-    seen = spy(patch, PrivateIsotonicRegression, "fit")
+    seen = spy(patch, PrivateIsotonicRegression, "fit_counted")
     ranges: dict[str, Any] = {"x": "age", "y": "risk", "bounds": (0, 100), "y_range": (0, 1), "x_grid": 21}
     flat.curve(data, epsilon=1, ledger=ledger, unit="person", contributions=2, **ranges)
-    return sorted(zip(seen[-1][0].tolist(), seen[-1][1].tolist(), strict=True))
+    _, places, levels, count = seen[-1]
+    points = zip(places.tolist(), levels.tolist(), count.tolist(), strict=True)
+    return sorted((x * 5.0, y / (1 << 16)) for x, y, number in points for _ in range(number))
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,8 @@ def test_a_manifest_is_frozen(releases):
         ({"kind": "survey"}, "kind of release 'survey'"),
         ({"format": "isotone release 2"}, "not written by this version"),
         ({"charge": "one"}, "charge"),
+        ({"charge": -1}, "charge"),
+        ({"time": "x"}, "time"),
         ({"description": 3}, "description"),
         ({"extra": 1}, "extra"),
         ({"stated": {"title": 1}}, "title"),
