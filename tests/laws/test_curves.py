@@ -252,7 +252,7 @@ class Spending(SeededCurveDraws):
         return super().select(circuit, costs, rate)
 
 
-SIZED = {
+SIZED: dict[str, Any] = {
     name: kind
     for name, kind in mechanisms("isotone.curves", "draw").items()
     if issubclass(kind, CurveMechanism) and hasattr(kind, "of")

@@ -30,7 +30,6 @@ import numpy as np
 
 import isotone.reading.contributions
 import isotone.reading.frames
-import isotone.reading.sources
 import isotone.reading.text_files
 import isotone.reading.warehouses
 import isotone.release.kinds.series.description

@@ -253,7 +253,8 @@ def test_rounding_keeps_sums_and_stays_close() -> None:
 def test_rows_are_rounded_each_by_itself() -> None:
     rng = np.random.default_rng(8)
     for tree in TREES:
-        rows = tree.sums(rng.integers(-30, 30, (20, len(tree))) / 4 * tree.leaf)
+        leaves: Any = rng.integers(-30, 30, (20, len(tree))) / 4 * tree.leaf
+        rows: Any = tree.sums(leaves)
         ties = rng.integers(0, 3, rows.shape, np.uint64)
         alone = [round_tree(tree, *pair) for pair in zip(rows, ties, strict=True)]
         assert np.array_equal(round_tree(tree, rows, ties), alone)
