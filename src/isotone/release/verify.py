@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from isotone.errors import InputError, IsotoneError, MissingExtraError
 from isotone.ledger import Cost, Ledger
 from isotone.ledger.ledger import extract_charge, read_extract
+from isotone.privacy.checks import shown
 from isotone.privacy.guarantee import Guarantee, exact
 from isotone.release import signing
 from isotone.release.export import DESCRIPTIONS
@@ -38,12 +40,16 @@ class Check:
     checked: bool = True
     """False where it could not be checked, and stands on the publisher's word."""
 
+    @property
+    def mark(self) -> str:
+        """What became of it, in a word or two."""
+        return "FAILED" if not self.holds else "ok" if self.checked else "not checked"
+
     def __str__(self) -> str:
-        mark = "FAILED     " if not self.holds else "ok         " if self.checked else "not checked"
-        return f"{mark} {self.name}: {self.words}"
+        return f"{self.mark:<11} {self.name}: {self.words}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """All checks of one folder."""
 
@@ -70,6 +76,15 @@ class Verdict:
         )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cells = [(check.mark, check.name, check.words) for check in self.checks]
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells
+        )
+        return f"<table>{rows}</table><p>{escape(str(self).splitlines()[-1])}</p>"
+
 
 _TRUST = {
     "error": "whether the errors are right",
@@ -86,15 +101,17 @@ def verify(
     folder: str | os.PathLike[str],
     *,
     key: str | os.PathLike[str] | None = None,
-    ledger: str | os.PathLike[str] | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
     full: bool = False,
 ) -> Verdict:
     """Check a saved release.
 
     ``key`` is a file with the public key of the publisher, or a list of allowed signers. ``ledger`` is the ledger that
-    paid, or an extract of its one charge. ``full`` does without what the manifest keeps to spare readers time, such as
+    paid, or the file of an extract of its one charge. ``full`` does without what the manifest keeps to spare readers time, such as
     where the slow draws of a law begin.
     """
+    if not isinstance(ledger, (Ledger, str, os.PathLike, type(None))):
+        raise InputError(f"ledger is a Ledger, its address, or the file of an extract, not {shown(ledger)}.")
     keys = None if key is None else signing.public_keys(key)
     release = load_release(folder)
     steps: list[tuple[str, Callable[[], Check]]] = [
@@ -221,7 +238,7 @@ def _signature(
 
 def _ledger(
     release: Release,
-    ledger: str | os.PathLike[str] | None,
+    ledger: Ledger | str | os.PathLike[str] | None,
     keys: Sequence[signing.PublicKey] | None,
 ) -> Check:
     """The charge exists, covers the guarantee, and is the charge of these values."""
@@ -252,13 +269,18 @@ def _ledger(
 
 
 def paid_charge(
-    where: str | os.PathLike[str], dataset: str, number: int, keys: Sequence[signing.PublicKey] | None
+    where: Ledger | str | os.PathLike[str],
+    dataset: str,
+    number: int,
+    keys: Sequence[signing.PublicKey] | None,
 ) -> tuple[Mapping[str, Any], str]:
     """The extract of one charge, vouched for by the ledger, by a key that the reader named, or by nobody."""
-    if not str(where).endswith(".json"):
-        if "://" not in str(where) and not Path(where).is_file():
-            raise InputError(f"There is no ledger {str(where)!r}.")
-        return read_extract(extract_charge(Ledger(str(where), dataset=dataset), number)), "the ledger"
+    if isinstance(where, Ledger) or not str(where).endswith(".json"):
+        if not isinstance(where, Ledger):
+            if "://" not in str(where) and not Path(where).is_file():
+                raise InputError(f"There is no ledger {str(where)!r}.")
+            where = Ledger(str(where), dataset=dataset)
+        return read_extract(extract_charge(where, number)), "the ledger"
     folder, name = Path(where).parent, Path(where).name
     content = read_file(folder, name)
     extract = read_extract(content)

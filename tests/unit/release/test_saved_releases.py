@@ -119,6 +119,36 @@ def test_nothing_of_the_data_is_stored_but_its_private_outputs(ledger, tmp_path)
     }
 
 
+def test_a_verdict_shows_itself_in_words(ledger, tmp_path):
+    _, folder = saved(ledger, tmp_path)
+    verdict = verify(folder)
+    assert repr(verdict) == str(verdict)
+    page = verdict._repr_html_()
+    assert "<tr><td>ok</td><td>content</td><td>the content hash matches" in page
+    assert page.endswith("by the rules stated.</p>")
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"person"', '"<b>"'))
+    assert "<b>" not in verify(folder)._repr_html_()
+    assert "Do not rely on this release" in repr(verify(folder))
+
+
+def test_a_ledger_may_be_named_or_given(ledger, tmp_path):
+    _, folder = saved(ledger, tmp_path)
+    for given in (ledger, ledger.address):
+        verdict = verify(folder, ledger=given)
+        assert verdict["ledger"].checked
+        assert verdict.holds
+    other = iso.Ledger(tmp_path / "other.ledger", epsilon=1, dataset="other", unit="person")
+    with other.attempt(iso.Guarantee.pure("0.5", unit="person"), request="something else") as attempt:
+        attempt.draw()
+        attempt.seal("hash")
+    assert "it is about charge" in verify(folder, ledger=other)["ledger"].words
+    unused = iso.Ledger(tmp_path / "unused.ledger", epsilon=1)
+    assert "has no charge 1" in verify(folder, ledger=unused)["ledger"].words
+    with pytest.raises(InputError, match="ledger is a Ledger, its address"):
+        verify(folder, ledger=5)
+
+
 def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
     counts(ledger).save(tmp_path / "counts", report=False)
     assert verify(tmp_path / "counts")["error"].checked
