@@ -68,6 +68,22 @@ def test_a_release_that_needs_compiled_code_is_refused_before_the_charge(
     assert ledger.charges() == []
 
 
+def test_a_small_breakdown_needs_no_compiler(without: None, tmp_path: Path) -> None:
+    """A row of noise for each cell is drawn as one row is, as long as there are few."""
+    order, cells = iso.Poset.from_mapping({"hyp": None, "meds": "hyp"}), [str(k) for k in range(12)]
+    rows = pa.table({"cell": cells, "hyp": [1] * 12, "meds": [1] * 12})
+    ledger = iso.Ledger(tmp_path / "a.ledger", epsilon=60)
+    release = iso.Counts(order, by={"cell": cells}, margins=["", "*"]).release(
+        rows, epsilon=60, ledger=ledger
+    )
+    assert abs(release.columns["value"][0] - 12) <= 4
+    many = iso.Counts(
+        order, by={"cell": [str(k) for k in range(50_000)]}, margins=["*"], mechanism="PosetMechanism"
+    )
+    with pytest.raises(MissingExtraError, match="Nothing was charged"):
+        many.release(rows, epsilon=1, ledger=ledger, again=True)
+
+
 def test_a_release_is_drawn_where_nothing_is_refused(without: None, tmp_path: Path, monkeypatch: Any) -> None:
     """The rehearsal refuses; reading and drawing do not, whatever the data asks for."""
     seen: list[bool] = []

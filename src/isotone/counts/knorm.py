@@ -432,7 +432,7 @@ class PosetMechanism(KNormMechanism):
 
     def _integer_noises(self, size: int, draws: ExactDraws) -> NDArray[np.int64]:
         """``size`` exact draws of the noise, a row each."""
-        orders, sizes = self.sampler.source.draw(size, draws.words, draws.bernoulli)
+        orders, sizes = self.sampler.draw_rows(size, draws)
         plus, minus = places(self.sampler.order, orders, sizes)
         back = self._coded.canonical.back
         return self._decoded(draws.exponential_rows(self.rate, back(plus), back(minus)))

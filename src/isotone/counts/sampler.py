@@ -18,7 +18,7 @@ from isotone.array_types import Floats, Ints
 from isotone.counts.relaxation import KeptDraws, Relaxation, relax
 from isotone.counts.relaxation_tree import estimated_share, missing_pairs, restore, wander
 from isotone.errors import InputError
-from isotone.kernels import kernel
+from isotone.kernels import kernel, most_steps
 from isotone.linear.mechanism import LAW_STREAM
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import public_stream
@@ -432,6 +432,9 @@ Simulate = Callable[[int, np.random.Generator], tuple[Orders, Ints]]
 COST_ROWS = 6_000
 """Simulated extended bipartitions that tell what a relaxed order costs."""
 
+_STEPS = 4
+"""So many steps of other plain code take as long as one element of a draw with Python's integers."""
+
 SWEEPS = 2
 """Sweeps of the random walk between two rows of a simulation."""
 
@@ -488,6 +491,14 @@ class Sampler:
             return np.array(one + two, np.int32), len(one)
         orders, sizes = self.source.draw(1, draws.words, draws.bernoulli)
         return orders[0], int(sizes[0])
+
+    def draw_rows(self, size: int, draws: ExactDraws) -> tuple[Orders, Ints]:
+        """``size`` independent ones, a row each. Public numbers decide between Python's integers and compiled code."""
+        if self._part is None or size * len(self.order) > most_steps() // _STEPS:
+            return self.source.draw(size, draws.words, draws.bernoulli)
+        rows = [self.draw(draws) for _ in range(size)]
+        orders = np.array([order for order, _ in rows], np.int32).reshape(size, len(self.order))
+        return orders, np.array([a for _, a in rows], np.int64)
 
     def simulate(self, size: int, rng: np.random.Generator) -> tuple[Orders, Ints]:
         """``size`` from a seeded generator, for planning only.

@@ -108,7 +108,7 @@ def test_the_law_of_what_is_released_is_that_of_the_hull(monkeypatch: pytest.Mon
         drawn = [(np.array([*A, *B], np.int32), len(A)) for A, B in bipartitions_by_sides(order)]
         orders, sizes = np.stack([both for both, _ in drawn]), np.array([size for _, size in drawn])
         assert len(drawn) == order.count_extended_bipartitions()
-        monkeypatch.setattr(type(m.sampler.source), "draw", lambda *_, all=(orders, sizes): all)
+        monkeypatch.setattr(type(m.sampler), "draw_rows", lambda *_, all=(orders, sizes): all)
         lengths = rng.integers(1, 1000, len(order))
         *ways, found = (
             m._integer_noises(len(orders), _Steps(steps, sizes))  # pyright: ignore
