@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from tests.support.forgeries import forged
 import isotone as iso
 from isotone.errors import InputError
 from isotone.release import load_release, load_spec, verify
+from isotone.release.kinds.distribution.report import open_bands
 from isotone.release.report import report_html
 
 RNG = np.random.default_rng(0)
@@ -210,6 +212,29 @@ def test_a_spec_makes_the_same_description_and_a_report(tmp_path) -> None:
     assert "income up to" in page
     assert "95 % band for the records" in page
     assert release.manifest["lines"][0]["number"] == 3000
+
+
+def test_a_report_says_whether_bins_were_found_privately(ledger) -> None:
+    """The released number of records and the grid tell it, as they told the mechanism."""
+    few, steps = "The records had no say in them", "each step of the public grid"
+    for cells, found in ((8, f"{few}: they are {steps}"), (4_096, "found privately: narrow where")):
+        described = iso.Distribution("income", bounds=(0, 200_000), cells=cells, unit="who")
+        page = report_html(described.release(DATA, epsilon=1, ledger=ledger))
+        assert found in page
+        assert (few in page) == (cells == 8)
+
+
+def test_a_report_says_why_a_band_says_nothing() -> None:
+    why = "is from 0 to 1: beside the noise there are too few records to say anything about shares, or none."
+    columns: dict[str, Any] = {"x": (1, 2, 1, 2), "low": (0, 0, 0, 1), "high": (1, 1, 0.9, 1)}
+
+    def said(**more: Any) -> list[str]:
+        return open_bands(cast("Any", SimpleNamespace(columns=columns | more)))
+
+    assert said(group=("a", "a", "b", "b")) == [f"The band of a {why}"]
+    assert said(low=(0, 1, 0, 1), high=(1, 1, 1, 1)) == [f"The band {why}"]
+    assert said() == []
+    assert open_bands(cast("Any", SimpleNamespace(columns={"x": (1, 2), "value": (0, 1)}))) == []
 
 
 @pytest.mark.parametrize("name", ["plain", "groups"])

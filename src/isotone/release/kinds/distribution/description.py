@@ -278,7 +278,7 @@ class DistributionEntries(Section):
 class Distribution(LineDescription):
     """How a number is distributed: its cumulative distribution function with a band, and with it all quantiles and shares.
 
-    The published columns are the upper ends of bins that were found privately, ``x``, the share of records at or below,
+    The published columns are the upper ends of bins, found privately where there are enough records, ``x``, the share of records at or below,
     ``value``, and its band, ``low`` and ``high``. Readers ask the release for quantiles, shares, the Lorenz curve and the Gini
     coefficient. With ``delta`` it is made, and charged, with ``epsilon`` alone.
 

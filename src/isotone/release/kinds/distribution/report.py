@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from isotone import svg as charts
+from isotone.release.kinds.distribution.description import Distribution, LineDescription
 from isotone.release.kinds.kind import INK, SOFT, Page
+from isotone.release.manifest import guarantee_from
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,12 +52,12 @@ class DistributionPage(Page):
         """What the band means, and how exactly values are known."""
         band = _said(release)["band"]
         lines = [
-            "Rows are the ends of bins that were found privately: narrow where there are many records. Between two of them the line is an "
-            "estimate, and the share lies between the lower end before and the upper end after."
+            f"{rows_are(release, Distribution)} Between two of them the line is an estimate, and the share lies between the lower end before "
+            "and the upper end after."
         ]
         if band != "none":
             lines.append(f"With a probability of at least {level}, in each group for itself, {_BANDS[band]}")
-        return lines
+        return lines + open_bands(release)
 
     def rules(self, release: Release) -> list[str]:
         """Limits, missing values, and what shares are of."""
@@ -94,6 +96,42 @@ class DistributionPage(Page):
             xs, ys, band = parts[0][1]
             return charts.curve(xs, ys, (0.0, 1.0), labels, band)
         return charts.curves([(name, xs, ys, band) for name, (xs, ys, band) in parts], (0.0, 1.0), labels)
+
+
+def rows_are(release: Release, described: type[LineDescription]) -> str:
+    """What the bins are, and whether the records had a say. Public numbers tell: the noisy number of records, or a public one."""
+    manifest = release.manifest
+    mechanism = described.from_manifest(manifest, release.columns).mechanism(
+        guarantee_from(manifest["guarantee"])
+    )
+    rules = [mechanism.rule(line["number"]) for line in manifest["lines"]]
+    kinds = [rule.halves for rule in rules]
+    if all(kinds):
+        return "Rows are the ends of bins that were found privately: narrow where there are many records."
+    public = (
+        "each step of the public grid"
+        if all(rule.single for rule in rules)
+        else "public: even parts or each step of the grid"
+    )
+    if not any(kinds):
+        return f"Rows are the ends of bins. The records had no say in them: they are {public}."
+    return "Rows are the ends of bins: found privately, narrow where there are many records, in groups with enough of them, and public in the others."
+
+
+def open_bands(release: Release) -> list[str]:
+    """Which groups have a band from 0 to 1, and why."""
+    columns = release.columns
+    if "low" not in columns:
+        return []
+    groups = columns.get("group", ("",) * len(columns["x"]))
+    known: dict[str, bool] = {}
+    last = max(columns["x"])
+    for name, x, low, high in zip(groups, columns["x"], columns["low"], columns["high"], strict=True):
+        known[name] = known.get(name, False) or (x != last and (low > 0 or high < 1))
+    names = [name for name, some in known.items() if not some]
+    where = f" of {', '.join(names)}" if any(names) else ""
+    why = f"The band{where} is from 0 to 1: beside the noise there are too few records to say anything about shares, or none."
+    return [why] if names else []
 
 
 def _said(release: Release) -> dict[str, Any]:

@@ -46,7 +46,7 @@ Words = Annotated[tuple[str, ...] | None, BeforeValidator(_words)]
 class Survival(LineDescription):
     """How long it takes until an event, where some were followed for a time without it: the survival curve with a band.
 
-    The published columns are the upper ends of bins of time that were found privately, ``x``, survival there, ``value``, its
+    The published columns are the upper ends of bins of time, found privately where there are enough records, ``x``, survival there, ``value``, its
     band, ``low`` and ``high``, and the number at risk afterwards. The band holds for the estimators of Kaplan and Meier and of
     Nelson and Aalen at once. Readers ask the release for survival and numbers at risk at any time, the median and the
     restricted mean, and for differences of groups. With ``delta`` it is made, and charged, with ``epsilon`` alone.

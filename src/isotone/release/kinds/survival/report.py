@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone import svg as charts
+from isotone.release.kinds.distribution.report import open_bands, rows_are
 from isotone.release.kinds.kind import INK, SOFT, Page
+from isotone.release.kinds.survival.description import Survival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,10 +40,10 @@ class SurvivalPage(Page):
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What the band means, and how exactly times are known."""
         return [
-            "Rows are the ends of bins of time that were found privately: narrow where there are many records. Between two of them the curve "
-            "lies between the lower end after and the upper end before.",
+            f"{rows_are(release, Survival)} Between two of them the curve lies between the lower end after and the upper end before.",
             f"With a probability of at least {level}, in each group for itself, the curves of Kaplan and Meier and of Nelson and Aalen for these "
             "records lie inside, at all ends at once. The band allows for the noise alone: it says nothing about people who were not followed.",
+            *open_bands(release),
         ]
 
     def rules(self, release: Release) -> list[str]:
