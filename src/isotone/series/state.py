@@ -20,7 +20,7 @@ import hmac
 import json
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from isotone.array_types import Ints
 from isotone.errors import InputError, LedgerError
 from isotone.ledger import Charge, Ledger
 from isotone.ledger.ledger import Signals, canonical, raise_alone
-from isotone.ledger.stores.sqlite import ConflictError, file_lock, sync
+from isotone.ledger.stores.sqlite import BusyError, ConflictError, file_lock, sync
 from isotone.noise.bits import random_bits
 from isotone.privacy.guarantee import Guarantee
 from isotone.series.register import Register, random_key
@@ -388,11 +388,15 @@ def _alone_in(folder: Path) -> Generator[None]:
     held = folder.with_name(f"{folder.name}.lock")
     if not folder.parent.is_dir():
         raise InputError(f"The folder {folder.parent} does not exist. Create it first. Nothing was charged.")
-    with file_lock(held, "opening", wait=False):
+    with ExitStack() as stack:
         try:
-            yield
-        finally:
-            held.unlink(missing_ok=True)
+            stack.enter_context(file_lock(held, "opening", wait=False))
+        except BusyError:
+            raise BusyError(
+                f"Somebody else is opening a series in {folder}. Wait for the end of that, and then close its periods. Nothing was charged."
+            ) from None
+        stack.callback(held.unlink, missing_ok=True)
+        yield
 
 
 def _is_left(folder: Path, unsealed: set[int]) -> bool:

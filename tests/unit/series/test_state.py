@@ -495,6 +495,7 @@ def test_two_who_open_at_once_leave_each_other_alone(ledger: Ledger, tmp_path: P
         ledger, tmp_path / "s", say, Guarantee.pure(1), draw, request="series", mechanism="test"
     )
     assert len(told) == 2
+    assert all(f"Somebody else is opening a series in {tmp_path / 's'}" in words for words in told)
     assert series.close(0, Reader()).fresh
     assert str(ledger.spent().epsilon) == "1"
 
