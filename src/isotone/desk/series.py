@@ -132,6 +132,7 @@ def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, 
         for place, name in enumerate(manifest.planned)
     ]
     shown: dict[str, Any] = {"state": state, "rows": rows, "standing": manifest.standing, "folder": None}
+    shown["changed"] = manifest.description != series.described.in_manifest()
     if not places:
         return shown
     names = list(places)

@@ -255,3 +255,16 @@ def test_secrets_in_the_published_folder_are_refused_before_the_charge(tmp_path:
     assert "must lie apart" in told
     assert "Nothing was charged" in told
     assert not (tmp_path / "survey.ledger").exists()
+
+
+@pytest.mark.usefixtures("exact")
+def test_a_series_that_was_changed_has_no_form_to_close_a_period(tmp_path: Path) -> None:
+    """The form comes back with the words that were opened."""
+    client, here = described(tmp_path)
+    assert "Close a period" in sent(client, here, confirm="1").text
+    for periods, same in (("week 1\nweek 2", False), (WHAT["series.periods"], True)):
+        assert client.post(f"{here}/what", **{**WHAT, "series.periods": periods}).status == 303
+        assert client.post(f"{here}/review").status == 303
+        shown = client.get(f"{here}/release").text
+        assert ("Close a period" in shown) == same
+        assert ("it is not the series that was opened" in shown) != same
