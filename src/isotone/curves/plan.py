@@ -29,7 +29,7 @@ from isotone.curves.problem import ConcentratedSetting, CurveSetting, FitBudget,
 from isotone.curves.regression import PrivateIsotonicRegression, mechanism_for
 from isotone.errors import InputError
 from isotone.planning import Column, Plan, Row
-from isotone.privacy.checks import whole_number
+from isotone.privacy.checks import decimal, whole_number
 from isotone.privacy.guarantee import Guarantee
 
 UNIT = (Fraction(0), Fraction(1))
@@ -76,7 +76,7 @@ class CurvePlan(Plan[CurveRow]):
     def title(self) -> str:
         """The budget and the number of records."""
         name = "rho" if self.guarantee.kind == "zcdp" else "epsilon"
-        return f"{name} = {getattr(self.guarantee, name)}, {self.n} records: expected excess of the mean loss"
+        return f"{name} = {decimal(getattr(self.guarantee, name))}, {self.n:,} records: expected excess of the mean loss"
 
     @property
     def best(self) -> PrivateIsotonicRegression:

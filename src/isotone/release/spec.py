@@ -639,6 +639,8 @@ def _at(text: str, problem: str) -> str:
     hint = ""
     if re.search(r"=\s*-?\d+,\d", line):
         hint = '\nA decimal number has a point: 0.5, or in quotes "0.5".'
+    elif "after a key" in problem and not {'"', "'"} & {*line.partition("=")[0]}:
+        hint = '\nA name with other letters than a to z, or with spaces, stands in quotes: "name" = "text".'
     elif re.search(r"=\s*[A-Za-z_./]", line) and not re.search(r"=\s*(true|false|inf|nan)\b", line):
         hint = '\nA text stands in quotes: name = "text".'
     elif "overwrite" in problem or "twice" in problem:

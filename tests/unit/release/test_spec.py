@@ -320,6 +320,8 @@ def test_the_data_named_as_a_public_file_by_mistake_are_not_shown(tmp_path):
     ("wrong", "arrow", "hint"),
     [
         ("epsilon = 0,5", "line 6: epsilon = 0,5", "A decimal number has a point"),
+        ("größe = 1", "line 6: größe = 1", 'stands in quotes: "name" = "text"'),
+        ("my name = 1", "line 6: my name = 1", 'stands in quotes: "name" = "text"'),
         ("epsilon = half", "line 6: epsilon = half", "A text stands in quotes"),
         ('epsilon = "0.5', 'line 6: epsilon = "0.5', "^"),
     ],
