@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
+def several(number: int, one: str, more: str) -> str:
+    """So many of something, in words."""
+    return f"{number:,} {one if number == 1 else more}"
+
+
 def unlisted(
     source: Any,
     column: str,
@@ -46,14 +51,16 @@ def unlisted(
     names = list(dict.fromkeys(name_texts(known)))
     placed = listed(text, "value", names, {"place": range(len(names))})
     odd, shown = commonest(placed.filter(nw.col("place").is_null()).select("value"))
-    lines = [f"{column}: {odd:,} rows have {what} that is not in the list ({fate}){shown}"]
+    lines = [
+        f"{column}: {several(odd, 'row has', 'rows have')} {what} that is not in the list ({fate}){shown}"
+    ]
     met = placed.filter(~nw.col("place").is_null()).group_by("place").agg(nw.len().alias("rows"))
     sizes = collect(met)
     seen = {int(place) for place in sizes["place"]}
     full = 0 if upper is None else sum(rows > upper for rows in sizes["rows"])
     if full:
         lines.append(
-            f"{column}: {full:,} of the {len(names):,} names in the list: more than {upper:,} rows, which count as {upper:,} (upper)"
+            f"{column}: {full:,} of the {len(names):,} names in the list: more than {several(upper, 'row', 'rows')}, which count as {upper:,} (upper)"
         )
     absent = [repr(name) for place, name in enumerate(names) if place not in seen]
     if absent:
@@ -128,7 +135,7 @@ def other_words(source: Any, column: str, words: Any) -> list[str]:
     result = one(read.select(*(nw.col(name).cast(nw.Int64).sum().alias(name) for name in answers)))
     odd, shown = commonest(read.filter(~nw.col("yes") & ~nw.col("no")).select("value"))
     return [
-        f"{column}: {result['yes']:,} rows say yes, {result['no']:,} no, {odd:,} neither (they are left out){shown}"
+        f"{column}: {several(result['yes'], 'row says', 'rows say')} yes, {result['no']:,} no, {odd:,} neither (they are left out){shown}"
     ]
 
 
@@ -239,16 +246,14 @@ def _units(described: Description, source: Any) -> list[str]:
         )
     )
     lines = [
-        f"{result['rows']:,} rows, {result['units']:,} different values of the unit {column!r}, {result['nobody']:,} rows without one (dropped)"
+        f"{several(result['rows'], 'row', 'rows')}, {result['units']:,} different values of the unit {column!r}, {several(result['nobody'], 'row', 'rows')} without one (dropped)"
     ]
     if result["cut_units"]:
-        hint = (
-            f"{result['cut_units']:,} units have more than {most:,} rows, the largest {result['largest']:,}"
-        )
+        hint = f"{several(result['cut_units'], 'unit has', 'units have')} more than {several(most, 'row', 'rows')}, the largest {result['largest']:,}"
         if most == 1 and described.combines:
             return [*lines, f"{hint}: a unit's rows are combined into one record"]
         lines.append(
-            f"{hint}: contributions = {most} leaves {result['left_out']:,} rows out, if all could count"
+            f"{hint}: contributions = {most} leaves {several(result['left_out'], 'row', 'rows')} out, if all could count"
         )
     return lines
 

@@ -347,7 +347,7 @@ class TableRow(Row):
         Column("count_error", "error of a count", "{:.3g}".format),
         Column("within", "95 % of the time", "within ± {}".format),
         Column("wasserstein", "distance (W1)", "{:.3g}".format),
-        Column("kolmogorov", "distance (KS)", "{:.2%}".format),
+        Column("kolmogorov", "distance (KS)", lambda share: f"{round(100 * share, 2):g}%"),
         Column("share", "ε for a threshold", lambda share: f"{float(share):.0%}" if share else "none"),
     )
 

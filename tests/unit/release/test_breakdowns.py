@@ -309,7 +309,7 @@ def test_a_spec_asks_for_a_breakdown(tmp_path):
     assert (
         spec.check()
         .findings[-1]
-        .startswith("sex: 1 rows have a value that is not in the list (left out of all margins)")
+        .startswith("sex: 1 row has a value that is not in the list (left out of all margins)")
     )
     (tmp_path / "other.toml").write_text(SPEC.replace("[order]\n", '[order]\nunlisted = "other"\n'))
     other = load_spec(tmp_path / "other.toml")

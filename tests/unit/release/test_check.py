@@ -65,7 +65,7 @@ def test_groups_and_elements_outside_the_list_are_named(told):
     assert "2 records, 0 of them" in text
     items = pd.DataFrame({"person": [1, 1, 2], "item": ["hyp", "hype", "meds"]})
     long = told(items, COUNTS, 'unit = "person"\nelement = "item"')
-    assert "item: 1 rows have an element that is not in the list (ignored): 'hype' (1)" in long
+    assert "item: 1 row has an element that is not in the list (ignored): 'hype' (1)" in long
     assert "item: no row has 1 of the 3 names in the list: 'twice'" in long
     assert "'meds' implies 'hyp': broken by 1 records" in long
 
@@ -77,10 +77,10 @@ def test_a_forgotten_unit_is_mentioned_and_a_declared_one_is_counted(told, tmp_p
     (tmp_path / "x.ledger").touch()
     assert "The ledger is new" not in told(data, COUNTS)
     one = told(data, COUNTS, 'unit = "person"')
-    assert "5 rows, 2 different values of the unit 'person', 1 rows without one (dropped)" in one
+    assert "5 rows, 2 different values of the unit 'person', 1 row without one (dropped)" in one
     assert "combined into one record" in one
     two = told(data, COUNTS, 'unit = "person"\ncontributions = 2')
-    assert "1 units have more than 2 rows, the largest 3: contributions = 2 leaves 1 rows out" in two
+    assert "1 unit has more than 2 rows, the largest 3: contributions = 2 leaves 1 row out" in two
     assert "more than" not in told(data, COUNTS, 'unit = "person"\ncontributions = 3')
 
 
@@ -95,7 +95,7 @@ def test_categories_outside_the_list_and_counts_outside_the_range_are_told(told)
     assert "cases: 2 values are outside 0 to 9 and are moved to its ends (1 below, 1 above)" in counted
     assert "cases: 1 values are not numbers and 1 are missing (count as 0): 'many' (1)" in counted
     numbers = told(pd.DataFrame({"county": [3.0, None]}), TABLE + PRIVACY)
-    assert "county: 1 rows have" in numbers
+    assert "county: 1 row has" in numbers
 
 
 CURVE = '[curve]\nx = "age"\ny = "risk"\nbounds = [0, 100]\ny_range = [0, 1]\n' + PRIVACY
