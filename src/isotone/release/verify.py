@@ -110,8 +110,9 @@ def verify(
     paid, or the file of an extract of its one charge. ``full`` does without what the manifest keeps to spare readers time, such as
     where the slow draws of a law begin.
     """
-    if not isinstance(ledger, (Ledger, str, os.PathLike, type(None))):
-        raise InputError(f"ledger is a Ledger, its address, or the file of an extract, not {shown(ledger)}.")
+    paid: Any = ledger
+    if not isinstance(paid, (Ledger, str, os.PathLike, type(None))):
+        raise InputError(f"ledger is a Ledger, its address, or the file of an extract, not {shown(paid)}.")
     keys = None if key is None else signing.public_keys(key)
     release = load_release(folder)
     steps: list[tuple[str, Callable[[], Check]]] = [

@@ -145,8 +145,9 @@ def test_a_ledger_may_be_named_or_given(ledger, tmp_path):
     assert "it is about charge" in verify(folder, ledger=other)["ledger"].words
     unused = iso.Ledger(tmp_path / "unused.ledger", epsilon=1)
     assert "has no charge 1" in verify(folder, ledger=unused)["ledger"].words
+    wrong: Any = 5
     with pytest.raises(InputError, match="ledger is a Ledger, its address"):
-        verify(folder, ledger=5)
+        verify(folder, ledger=wrong)
 
 
 def test_a_verdict_claims_no_error_that_it_could_not_check(ledger, tmp_path):
