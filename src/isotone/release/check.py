@@ -58,7 +58,7 @@ def unlisted(
     sizes = collect(met)
     seen = {int(place) for place in sizes["place"]}
     full = 0 if upper is None else sum(rows > upper for rows in sizes["rows"])
-    if full:
+    if upper is not None and full:
         lines.append(
             f"{column}: {full:,} of the {len(names):,} names in the list: more than {several(upper, 'row', 'rows')}, which count as {upper:,} (upper)"
         )
