@@ -13,6 +13,7 @@ from tests.support import flat
 
 import isotone as iso
 from isotone import kernels
+from isotone.counts import sampler
 from isotone.errors import MissingExtraError
 from isotone.kernels import MOST_PLAIN_STEPS, PLAIN_STEPS, committed, kernel
 
@@ -22,7 +23,8 @@ POINTS = pa.table({"x": np.linspace(0, 1, 20), "y": np.linspace(0, 1, 20)})
 
 @pytest.fixture
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "has_compiler", lambda: False)
+    for module in (kernels, sampler):
+        monkeypatch.setattr(module, "has_compiler", lambda: False)
 
 
 def twice(size: int) -> int:

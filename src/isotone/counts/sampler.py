@@ -18,7 +18,7 @@ from isotone.array_types import Floats, Ints
 from isotone.counts.relaxation import KeptDraws, Relaxation, relax
 from isotone.counts.relaxation_tree import estimated_share, missing_pairs, restore, wander
 from isotone.errors import InputError
-from isotone.kernels import kernel, most_steps
+from isotone.kernels import has_compiler, kernel, most_steps
 from isotone.linear.mechanism import LAW_STREAM
 from isotone.mechanism import Error, Progress, no_progress
 from isotone.noise.simulate import public_stream
@@ -493,8 +493,8 @@ class Sampler:
         return orders[0], int(sizes[0])
 
     def draw_rows(self, size: int, draws: ExactDraws) -> tuple[Orders, Ints]:
-        """``size`` independent ones, a row each. Public numbers decide between Python's integers and compiled code."""
-        if self._part is None or size * len(self.order) > most_steps() // _STEPS:
+        """``size`` independent ones, a row each. Without a compiler few small ones are drawn with Python's integers."""
+        if has_compiler() or self._part is None or size * len(self.order) > most_steps() // _STEPS:
             return self.source.draw(size, draws.words, draws.bernoulli)
         rows = [self.draw(draws) for _ in range(size)]
         orders = np.array([order for order, _ in rows], np.int32).reshape(size, len(self.order))
