@@ -159,7 +159,7 @@ def test_nothing_of_a_hostile_manifest_gets_through(copy, name):
 
     def poison(entries: dict[str, Any], columns: dict[str, Any]) -> None:
         entries["stated"]["title"] = HOSTILE
-        entries |= {"time": HOSTILE, "dataset": HOSTILE, "request": HOSTILE}
+        entries |= {"dataset": HOSTILE, "request": HOSTILE}
         entries["guarantee"]["unit"] = HOSTILE
         entries["description"]["unit"] |= {"column": HOSTILE, "name": HOSTILE}
         if name != "breakdown":  # whose mechanism says which draws there were
