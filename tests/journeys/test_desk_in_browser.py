@@ -110,7 +110,7 @@ def curve(hand, page):
     hand.fill(curve__x="age", curve__y="risk", curve__bounds="0, 90", curve__y_range="0, 1")
     hand.press("^Continue")
     hand.fill(records="1000")
-    page.wait_for_selector("#answer caption:has-text('1,000 records')")
+    page.wait_for_selector("#answer caption:has-text('1000 records')")
     hand.press("^Keep")
 
 
