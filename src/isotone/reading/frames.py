@@ -211,6 +211,11 @@ _POLARS_NOTHING = ("List", "Array", "Struct", "Time", "Duration", "Null", "Unkno
 """Types of polars that hold no value which is read."""
 
 
+def has_values_of_its_own(dtype: Any) -> bool:
+    """Whether values of a type of polars are read one by one, since Arrow lacks it or one value can cause it."""
+    return str(dtype.base_type()) in _POLARS_VALUES
+
+
 def _polars_type(dtype: Any) -> Any:
     name = str(dtype.base_type())
     if name in (*_POLARS_VALUES, *_POLARS_NOTHING):
@@ -242,7 +247,7 @@ def from_polars(column: Any) -> Any:
     name = str(column.dtype.base_type())
     if name in _POLARS_NOTHING:
         return pa.nulls(len(column), pa.string_view())
-    if name in _POLARS_VALUES:
+    if has_values_of_its_own(column.dtype):
         return by_value(column.to_list())
     result = converted(column.to_arrow())
     expected = _polars_type(column.dtype)

@@ -136,8 +136,10 @@ def values_of(column: Any) -> list[Any]:
     if (
         type(column).__module__.partition(".")[0] == "polars"
     ):  # which ends the process over a date that Python lacks
-        from isotone.reading.frames import from_polars
+        from isotone.reading.frames import from_polars, has_values_of_its_own
 
+        if has_values_of_its_own(column.dtype):
+            return column.to_list()
         column = from_polars(column)
     if isinstance(column, (list, tuple)):
         return list(column)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -433,3 +433,21 @@ def test_a_copy_of_a_calibrator_keeps_its_classifier() -> None:
     assert copy.epsilon == 2
     assert copy.estimator.C == 0.5
     assert np.array_equal(copy.estimator.predict([[3.0]]), [1])
+
+
+def test_an_odd_value_among_objects_of_polars_takes_no_row_of_others_away():
+    """One value can make a column one of objects. The others are the numbers and truths that they were."""
+
+    def scores(odd: list[Any], kind: Any) -> list[float]:
+        ages = pl.Series("0", [True, False, *odd], dtype=kind)
+        doses = pl.Series("1", [4.0, 5.0, *[1.0] * len(odd)])
+        return FrozenScores(_Sum()).of_private(pl.DataFrame([ages, doses])).tolist()
+
+    assert scores([frozenset()], pl.Object)[:2] == scores([], pl.Boolean) == [5.0, 5.0]
+
+
+class _Sum:
+    classes_, n_features_in_ = np.array([0, 1]), 2
+
+    def decision_function(self, X: Any) -> Any:
+        return np.asarray(X, dtype=float).sum(axis=1)
