@@ -137,7 +137,7 @@ def gaussian(contributions: tuple[int, ...], draws: int) -> Rows:
                 made = (
                     TwoStageMechanism(table.upper, 1, contributions=k)
                     if noise == "geometric"
-                    else GaussianTableMechanism(table.upper, epsilon=1, delta=DELTA, contributions=k)
+                    else GaussianTableMechanism(table.upper, Guarantee.approximate(1, DELTA), contributions=k)
                 )
                 found: list[tuple[float, ...]] = []
                 for seed in range(draws):

@@ -27,6 +27,7 @@ from isotone.linear.mechanism import Law, gaussian_reach
 from isotone.linear.strategy import Noise
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 from isotone.release.result import Release
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
 from isotone.series.two_scale import over_time
@@ -290,8 +291,8 @@ OVER_TIME: dict[str, tuple[int, Any]] = {
     "one draw, small": (2, lambda P, T: PosetMechanism(over_time(P, T), 1)),
     "two scales, small": (2, lambda P, T: scales(P, T)),
     "two scales, large": (6, lambda P, T: scales(P, T)),
-    "causal, small": (2, lambda P, T: CausalGaussianMechanism(P, T, rho="1/5")),
-    "causal, large": (9, lambda P, T: CausalGaussianMechanism(P, T, rho="1/5")),
+    "causal, small": (2, lambda P, T: CausalGaussianMechanism(P, T, Guarantee.zcdp("1/5"))),
+    "causal, large": (9, lambda P, T: CausalGaussianMechanism(P, T, Guarantee.zcdp("1/5"))),
 }
 
 

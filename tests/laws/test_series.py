@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotone.counts import PosetMechanism
 from isotone.order import Poset
+from isotone.privacy.guarantee import Guarantee
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
 from isotone.series.two_scale import GAIN_BITS, over_time
 from tests.support.noise_scripts import enumerated
@@ -183,9 +184,8 @@ def test_the_worst_adversary_of_gaussian_noise_over_time_stays_within_rho(
 ) -> None:
     """Backward induction over periods. A discrete Gaussian that is moved by a whole number ``s`` has the Rényi moment
     ``exp(α(α−1)s²/2σ²)`` for every whole α, so that the worth of a past is the largest sum of squares that can follow."""
-    mechanism = CausalGaussianMechanism(
-        stages, periods, rho="1/2", neighbours=neighbours, contributions=contributions
-    )
+    guarantee = Guarantee.zcdp("1/2", neighbours=neighbours)
+    mechanism = CausalGaussianMechanism(stages, periods, guarantee, contributions)
     within, active = mechanism.strategy.within, mechanism.strategy.active
     Q = np.rint(within.multiply(np.eye(len(mechanism.P)))).astype(
         object

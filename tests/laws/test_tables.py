@@ -132,7 +132,9 @@ def test_a_table_with_geometric_noise_costs_epsilon(step, neighbours, contributi
 )
 def test_a_table_with_gaussian_noise_costs_rho(budget, neighbours, contributions, once):
     unit: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
-    mechanism = GaussianTableMechanism(UPPER, **budget, once=once, **unit)
+    mechanism = GaussianTableMechanism(
+        UPPER, Unit(**unit).guarantee(**budget), once=once, contributions=contributions
+    )
     assert 0.5 < used(mechanism, mechanism.release_in_full, once=once) <= 1 + 1e-6
 
 
@@ -161,9 +163,8 @@ def test_the_mechanism_that_is_chosen_guarantees_what_was_asked_for(guarantee, n
 @pytest.mark.parametrize("method", get_args(Method))
 def test_a_distribution_costs_what_it_says(method, neighbours, contributions):
     """By what its noise has to hide: the estimate is a function of the noisy numbers, which are set here one by one."""
-    more: dict[str, Any] = {"neighbours": neighbours, "contributions": contributions}
-    if method == "cyclic-gaussian":
-        more["delta"] = "0.01"
+    unit = Unit(contributions, neighbours)
+    guarantee = unit.approximate(1, "0.01") if method == "cyclic-gaussian" else unit.pure(1)
     seen: list[tuple[str, float, int]] = []
 
     class Noticing:
@@ -189,7 +190,7 @@ def test_a_distribution_costs_what_it_says(method, neighbours, contributions):
             "rounded_gaussians": lambda variance, size: Noticing("variance", variance, size),
         }
         with drawn_from(script):
-            privatize_distribution(table, UPPER, 1, method, **more)
+            privatize_distribution(table, UPPER, guarantee, method, contributions=contributions)
         assert [law[2] for law in seen] == [len(truth) for truth in truths]
         return truths[0], seen[0]
 

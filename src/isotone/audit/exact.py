@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,10 +164,10 @@ def audit_exact(
     if guarantee.kind != "pure":
         return _audit_gaussian(mechanism, statistic, neighbours, guarantee, rng)
     density, whole = _explicit(mechanism)
-    possible = getattr(mechanism, "possible_outputs", None)  # where counts add up in every output
+    outputs = _Outputs(whole, getattr(mechanism, "possible_outputs", None))
     best = ExactFinding(float(guarantee.epsilon), -np.inf, _numbers(statistic), (), ())
     for neighbour in neighbours:
-        loss, output = _search(density, statistic, neighbour, rng, starts, rounds, whole, possible)
+        loss, output = _search(density, statistic, neighbour, rng, starts, rounds, outputs)
         if loss > best.loss:
             best = ExactFinding(
                 best.claimed, loss, _numbers(statistic), _numbers(neighbour), tuple(map(float, output))
@@ -193,6 +193,18 @@ def _explicit(mechanism: Any) -> tuple[Callable[[Floats, Any], Floats], bool]:
     )
 
 
+class _Outputs(NamedTuple):
+    """The outputs that a mechanism can have: whole numbers or any, and where they add up ``possible`` ones near others."""
+
+    whole: bool
+    possible: Callable[[Floats], Floats] | None
+
+    def near(self, points: Floats) -> Floats:
+        """Outputs near the points."""
+        points = np.rint(points) if self.whole else points
+        return points if self.possible is None else self.possible(points)
+
+
 def _search(
     density: Callable[[Floats, Any], Floats],
     statistic: Any,
@@ -200,8 +212,7 @@ def _search(
     rng: np.random.Generator,
     starts: int,
     rounds: int,
-    whole: bool,
-    possible: Callable[[Floats], Floats] | None = None,
+    outputs: _Outputs,
 ) -> tuple[float, Floats]:
     """Random starts, then random steps of shrinking size that are kept when they do not lose."""
     base, other = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
@@ -220,22 +231,16 @@ def _search(
     scale = 10.0 ** rng.uniform(-3, 2, (starts, 1))
     points = base + scale * rng.standard_normal((starts, n))
     points[: starts // 3] = other + 1e-6 * rng.standard_normal((starts // 3, n))
-    points = _allowed(points, whole, possible)
+    points = outputs.near(points)
     values = losses(points)
-    for step in np.geomspace(2.0, 1.0 if whole else 1e-3, rounds):
+    for step in np.geomspace(2.0, 1.0 if outputs.whole else 1e-3, rounds):
         moves = step * rng.standard_normal(points.shape) * (rng.random(points.shape) < max(0.2, 2 / n))
-        moved = _allowed(points + moves, whole, possible)
+        moved = outputs.near(points + moves)
         result = losses(moved)
         better = result >= values
         points[better], values[better] = moved[better], result[better]
     top = int(np.argmax(values))
     return float(values[top]), points[top]
-
-
-def _allowed(points: Floats, whole: bool, possible: Callable[[Floats], Floats] | None) -> Floats:
-    """Outputs that the mechanism can have, near the points."""
-    points = np.rint(points) if whole else points
-    return points if possible is None else possible(points)
 
 
 def _audit_matrix(mechanism: Any, guarantee: Guarantee) -> ExactFinding:

@@ -469,16 +469,15 @@ def nearest_integers(
     ties: Ints,
     rooted: bool,
     noise: Ints,
-    whole: Ints,
-    left: Ints,
+    result: Ints,
     limit: float,
 ) -> bool:
-    """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each.
+    """Integers k, from the root down, and what is left of ``noise − Q k``, at most half a pivot each: rows of ``result``.
 
     False if some sum may exceed ``limit``; see :func:`.strategy.nearest_plane`.
     """
     parents, top_down, node, _, _, _, _, width, start = forest
-    n = node.size
+    n, whole, left = node.size, result[0], result[1]
     if rooted:
         if abs(float(noise[n])) > limit:
             return False

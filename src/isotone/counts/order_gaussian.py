@@ -339,11 +339,12 @@ def _longest_prefix(Q: NDArray[np.int32]) -> int:
 
 
 @kernel(steps=lambda Q, noise, *_: noise.size**2)
-def _nearest(Q: Ints, noise: Ints, whole: Ints, left: Ints, limit: float) -> bool:
-    """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each.
+def _nearest(Q: Ints, noise: Ints, result: Ints, limit: float) -> bool:
+    """Integers k, from the last row up, and what is left of ``noise − Q k``, at most half a pivot each: rows of ``result``.
 
     False if some sum may exceed ``limit``; see :func:`nearest_plane`.
     """
+    whole, left = result[0], result[1]
     for i in range(noise.size - 1, -1, -1):
         rest, reach = noise[i], abs(float(noise[i]))
         for j in range(i + 1, noise.size):

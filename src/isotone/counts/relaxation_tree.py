@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,6 +213,16 @@ def _follow(up: Ints, down: Ints, rest: Ints, v: Int64, start: Int64, forward: b
                 word ^= low
 
 
+class _Refinement(NamedTuple):
+    """Classes with the class of each member and the size of each, members that have yet to split others, and room for a list."""
+
+    label: Ints
+    classes: Ints
+    size: Ints
+    waiting: Ints
+    listed: Ints
+
+
 @kernel
 def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: Ints) -> Int64:
     """Class 0 is v, the others are the largest modules without it. Returns their number.
@@ -222,6 +232,7 @@ def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: In
     """
     n, width = up.shape
     size, waiting, listed = np.empty(n + 1, np.int64), part.copy(), np.empty(n, np.int64)
+    state = _Refinement(label, classes, size, waiting, listed)
     for k in range(width):
         classes[0, k], classes[1, k] = 0, part[k]
     classes[0, v // BITS] |= np.int64(1) << (v % BITS)
@@ -238,25 +249,14 @@ def _refine(up: Ints, down: Ints, part: Ints, v: Int64, label: Ints, classes: In
                 low = waiting[k] & -waiting[k]
                 waiting[k] ^= low
                 result = True
-                count = _part_all(
-                    up, down, k * BITS + _ones(low - 1), label, classes, size, count, waiting, listed
-                )
+                count = _part_all(up, down, k * BITS + _ones(low - 1), state, count)
     return count
 
 
 @kernel
-def _part_all(
-    up: Ints,
-    down: Ints,
-    x: Int64,
-    label: Ints,
-    classes: Ints,
-    size: Ints,
-    count: Int64,
-    waiting: Ints,
-    listed: Ints,
-) -> Int64:
+def _part_all(up: Ints, down: Ints, x: Int64, state: _Refinement, count: Int64) -> Int64:
     """Split every class, but its own, that x sees in more than one way. Returns the new number of classes."""
+    label, classes, size, waiting, listed = state
     before, width = count, waiting.size
     for c in range(before):
         if size[c] < 2 or c == label[x]:

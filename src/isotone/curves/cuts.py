@@ -35,7 +35,7 @@ from isotone.curves.posterior import (
 )
 from isotone.curves.problem import FINE, LEVELS, CurveSetting, Grid, Records, RegressionProblem
 from isotone.curves.shapes import CurveShape, Monotone, monotone_graph
-from isotone.curves.tree import AdditiveScore, HalvingScore, Parts, Runs, Score, grow, move_boundaries
+from isotone.curves.tree import AdditiveScore, HalvingScore, Parts, Runs, Score, Steps, grow, move_boundaries
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.order.isotonic import pool_adjacent_violators
@@ -513,9 +513,8 @@ class StepFit(DrawnValues):
         """A step curve with at most one step for each bin."""
         _, starts = self._cut(records, draws)
         values = self._values(self.score.of(records, starts), self.shares.values, draws)
-        starts, values = move_boundaries(
-            records, starts, values, self.points, self.table, self.setting, self.shares.last, draws
-        )
+        steps = Steps(starts, values, self.points)
+        starts, values = move_boundaries(records, steps, self.table, self.setting, self.shares.last, draws)
         return Curve(starts, values / self.score.values, self.points)
 
 

@@ -14,7 +14,7 @@ from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RiskBound
 from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.posterior import equal_bins
 from isotone.curves.problem import CurveSetting, Records
-from isotone.curves.tree import HalvingScore, Parts, grow, move_boundaries
+from isotone.curves.tree import HalvingScore, Parts, Steps, grow, move_boundaries
 from isotone.kernels import kernel
 
 # Noisy histograms of ``y`` in bins of ``x``, and the increasing steps that fit them best.
@@ -185,9 +185,9 @@ class HistogramFit(CurveMechanism):
         coarse, rough = self._rough(records, parts, draws)
         starts = equal_bins(parts.low, parts.high, self.fine_bins)
         steps = self._close(records, starts, coarse, rough, draws)
-        share = self.shares.boundaries
+        near = Steps(starts, steps, self.points)
         starts, steps = move_boundaries(
-            records, starts, steps, self.points, self.table, self.setting, share, draws
+            records, near, self.table, self.setting, self.shares.boundaries, draws
         )
         return Curve(starts, steps / self._values, self.points)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,24 +236,25 @@ class HalvingScore:
 # (docs/theory/curves.md, section 11).
 
 
+class Steps(NamedTuple):
+    """The first point and the value of each step, and the number of points."""
+
+    starts: Ints
+    values: Ints
+    points: int
+
+
 def move_boundaries(
-    records: Records,
-    starts: Ints,
-    values: Ints,
-    points: int,
-    table: Ints,
-    setting: CurveSetting,
-    share: Fraction,
-    draws: CurveDraws,
+    records: Records, steps: Steps, table: Ints, setting: CurveSetting, share: Fraction, draws: CurveDraws
 ) -> tuple[Ints, Ints]:
     """Steps with the same values (columns of ``table``) and new boundaries, for ``share`` of epsilon.
 
     A boundary may move between the middles of its two steps.
     """
-    starts, values = merged(starts, values)
+    starts, values = merged(steps.starts, steps.values)
     if starts.size == 1:
         return starts, values
-    middles = (starts + np.r_[starts[1:], points]) // 2
+    middles = (starts + np.r_[starts[1:], steps.points]) // 2
     score = BoundaryScore(table, values[:-1], values[1:])
     cuts = draw_boundaries(records, middles[:-1], middles[1:], score, setting, share, draws)
     moved = np.r_[0, cuts]

@@ -675,10 +675,10 @@ def nearest_plane(kernel: Any, rows: tuple[Any, ...], noise: Ints) -> tuple[Ints
     below 2⁶¹ so is ``2·rest + pivot`` below 2⁶³. Otherwise the same function runs on Python's integers. Which
     of the two runs is a function of the noise alone and does not change the result.
     """
-    whole, left = np.zeros_like(noise), np.zeros_like(noise)
-    if kernel(*rows, noise, whole, left, _LARGEST_SUM):
-        return whole, left
+    result = np.zeros((2, noise.size), np.int64)
+    if kernel(*rows, noise, result, _LARGEST_SUM):
+        return result[0], result[1]
     exact = [part.astype(object) if isinstance(part, np.ndarray) else part for part in rows]
-    wide, rest = np.zeros(noise.size, object), np.zeros(noise.size, object)
-    kernel.plain(*exact, noise.astype(object), wide, rest, math.inf)
-    return wide.astype(np.int64), rest.astype(np.int64)
+    wide = np.zeros(result.shape, object)
+    kernel.plain(*exact, noise.astype(object), wide, math.inf)
+    return wide[0].astype(np.int64), wide[1].astype(np.int64)

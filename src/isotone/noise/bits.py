@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -487,10 +487,10 @@ def _upper(high: Word, low: Word, terms: Int) -> tuple[Word, Word]:
 
 
 @kernel
-def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag, Int]:
+def _best_score(scores: Ints, counts: Ints) -> tuple[Flag, Int]:
     """Whether the segment has a candidate (and no negative multiplicity), and the least score of one."""
     result, best = False, np.int64(0)
-    for i in range(start, stop):
+    for i in range(scores.size):
         if counts.size:
             if counts[i] < 0:
                 return False, best
@@ -502,13 +502,11 @@ def _best_score(scores: Ints, counts: Ints, start: Int, stop: Int) -> tuple[Flag
 
 
 @kernel
-def _largest(
-    scores: Ints, counts: Ints, start: Int, stop: Int, best: Int, mantissa: Word, places: Int
-) -> Int:
+def _largest(scores: Ints, counts: Ints, best: Int, mantissa: Word, places: Int) -> Int:
     """The ``t`` for which every weight is below ``2**t``, and one is at least ``2**(t - 2)``."""
     top = 1
     if counts.size:
-        for i in range(start, stop):
+        for i in range(counts.size):
             length = _bit_length(counts[i])
             if length > top:
                 whole, _ = _octaves(np.uint64(scores[i]) - np.uint64(best), mantissa, places)
@@ -518,19 +516,11 @@ def _largest(
 
 @kernel
 def _add_up(
-    scores: Ints,
-    counts: Ints,
-    start: Int,
-    stop: Int,
-    best: Int,
-    top: Int,
-    mantissa: Word,
-    places: Int,
-    sums: Words,
+    scores: Ints, counts: Ints, best: Int, top: Int, mantissa: Word, places: Int, sums: Words
 ) -> None:
     """Cumulative sums of the lower bounds of the weights, scaled by ``2**(TOP - top)``."""
     high, low = _0, _0
-    for i in range(start, stop):
+    for i in range(scores.size):
         count = np.uint64(counts[i]) if counts.size else _1
         if count > _0:
             whole, fraction = _octaves(np.uint64(scores[i]) - np.uint64(best), mantissa, places)
@@ -543,8 +533,8 @@ def _add_up(
                     term_high, term_low = shift_left(term_high, term_low, -drop)
                 low += term_low
                 high += term_high + (_1 if low < term_low else _0)
-        sums[i - start, 0] = high
-        sums[i - start, 1] = low
+        sums[i, 0] = high
+        sums[i, 1] = low
 
 
 @kernel
@@ -567,20 +557,20 @@ def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
     return first if first < size else ABOVE_TOTAL
 
 
+class Choices(NamedTuple):
+    """What was chosen in each segment so far, sums of weights, and the undecided uniform and the place of the last stop."""
+
+    chosen: Ints
+    sums: Words
+    pending: Words
+    state: Ints
+
+
 @kernel(steps=lambda scores, *_: 32 * scores.size)
 def choose_segments(
-    scores: Ints,
-    counts: Ints,
-    offsets: Ints,
-    mantissas: Words,
-    places: Ints,
-    words: Words,
-    sums: Words,
-    chosen: Ints,
-    pending: Words,
-    state: Ints,
+    scores: Ints, counts: Ints, offsets: Ints, rates: tuple[Words, Ints], words: Words, choices: Choices
 ) -> Int:
-    """Choose in every segment, starting at ``state``.
+    """Choose in every segment, starting at the ``state`` of ``choices``.
 
     Returns why it stopped.
 
@@ -588,16 +578,18 @@ def choose_segments(
     or one for all. A stop between two uniforms loses nothing, since the sums do not depend on them; an
     undecided uniform is handed over in ``pending``.
     """
+    (mantissas, places), (chosen, sums, pending, state) = rates, choices
     while state[SEGMENT] < chosen.size:
         segment = state[SEGMENT]
         start, stop = offsets[segment], offsets[segment + 1]
         which = segment if mantissas.size > 1 else 0
         mantissa, octave = mantissas[which], places[which]
-        result, best = _best_score(scores, counts, start, stop)
+        own, many = scores[start:stop], counts[start:stop]
+        result, best = _best_score(own, many)
         if not result:
             return EMPTY
-        top = _largest(scores, counts, start, stop, best, mantissa, octave)
-        _add_up(scores, counts, start, stop, best, top, mantissa, octave, sums)
+        top = _largest(own, many, best, mantissa, octave)
+        _add_up(own, many, best, top, mantissa, octave, sums)
         size = stop - start
         total_high, _ = _upper(sums[size - 1, 0], sums[size - 1, 1], size)
         mask = _ALL
@@ -702,16 +694,16 @@ def _choose(
     octaves = [_in_octaves(rate.numerator, rate.denominator) for rate in rates]
     mantissas = np.array([mantissa for mantissa, _ in octaves], dtype=np.uint64)
     places = np.array([place for _, place in octaves], dtype=np.int64)
-    sums = np.empty((longest, 2), dtype=np.uint64)
-    chosen = np.empty(segments, dtype=np.int64)
-    pending, state = np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64)
+    sums, chosen = np.empty((longest, 2), dtype=np.uint64), np.empty(segments, dtype=np.int64)
+    choices = Choices(chosen, sums, np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64))
+    pending, state = choices.pending, choices.state
     words = random_words(4 * segments + 8)
     run = choose_segments
     if size is not None:
         few = size * PLAIN_STEPS <= PLAIN_CANDIDATES * most_steps()
         run = choose_segments.plain if few else choose_segments.compiled
     while True:
-        status = run(scores, counts, offsets, mantissas, places, words, sums, chosen, pending, state)
+        status = run(scores, counts, offsets, (mantissas, places), words, choices)
         segment = int(state[SEGMENT])
         if status == DONE:
             return chosen

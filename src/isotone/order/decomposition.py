@@ -152,7 +152,7 @@ def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
                 stop = end[part[p]]
                 if stop - p > 1:
                     divisible = True
-                    one, two = _divide(up, down, members, watcher, seat, p, stop, sees, spare)
+                    one, two = _divide(up, down, (members, seat), watcher, (p, stop), (sees, spare))
                     for a, b in ((p, one), (one, two), (two, stop)):
                         if a == b or b - a == stop - p:
                             continue
@@ -179,12 +179,18 @@ def _modules_without_first(up: Bits, down: Bits, members: Ints) -> Ints:
 
 @kernel
 def _divide(
-    up: Bits, down: Bits, members: Ints, watcher: Any, seat: Ints, p: Any, stop: Any, sees: Bits, spare: Ints
+    up: Bits,
+    down: Bits,
+    seats: tuple[Ints, Ints],
+    watcher: Any,
+    span: tuple[Any, Any],
+    room: tuple[Bits, Ints],
 ) -> tuple[int, int]:
-    """Partition positions p..stop by their relation to the pivot element.
+    """Partition the seats of a span by how the watcher sees their members.
 
     Returns where the second and the third group begin.
     """
+    (members, seat), (p, stop), (sees, spare) = seats, span, room
     alike = True
     for q in range(p, stop):
         sees[q] = _relation(up, down, members[watcher], members[seat[q]])

@@ -31,7 +31,7 @@ from typing_extensions import TypedDict
 from isotone.errors import InputError
 from isotone.order import Poset
 from isotone.privacy.checks import plain_text, require_list, shown
-from isotone.privacy.guarantee import Guarantee, Unit, exact
+from isotone.privacy.guarantee import ADDING, Guarantee, Unit, exact
 from isotone.reading.columns import labels
 
 if TYPE_CHECKING:
@@ -442,11 +442,19 @@ def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(given) - set(_arguments(kind)))
     if unknown:
         raise InputError(f"{kind.__name__} has no argument {unknown[0]!r}; the recipe is of another version.")
+    if "guarantee" in inspect.signature(kind).parameters:
+        unit = Unit(neighbours=given.pop("neighbours", ADDING))
+        given["guarantee"] = unit.guarantee(*(given.pop(name, None) for name in ("epsilon", "delta", "rho")))
     return given
 
 
 def _arguments(kind: type[Any]) -> list[str]:
-    return [name for name in inspect.signature(kind).parameters if name not in ("P", "progress", "ledger")]
+    """The entries of a recipe. A guarantee stands there as its numbers and its neighbours."""
+    names = [name for name in inspect.signature(kind).parameters if name not in ("P", "progress", "ledger")]
+    if "guarantee" in names:
+        names.remove("guarantee")
+        names += ["epsilon", "delta", "rho", "neighbours"]
+    return names
 
 
 def _argument(mechanism: Any, name: str) -> Any:

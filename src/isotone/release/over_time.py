@@ -9,7 +9,7 @@ import os
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,15 +28,21 @@ from isotone.release.manifest import Manifest, Stated, content_hash, guarantee_t
 from isotone.release.pipeline import Outcome, require_publishable
 from isotone.release.result import Release, load_release
 from isotone.release.spec import Spec, open_ledger
-from isotone.series.state import OPENING, OpenSeries, open_series
+from isotone.series.state import OPENING, OpenSeries, SeriesRequest, open_series
+
+
+class Vault(NamedTuple):
+    """The ledger that pays for a series, and the folder of its secrets."""
+
+    ledger: Ledger
+    secrets: Path
 
 
 @np.errstate(all="ignore")
 def opened(
     described: Series,
     requested: Guarantee,
-    ledger: Ledger,
-    secrets: Path,
+    vault: Vault,
     stated: Stated,
     request: Any,
     *,
@@ -44,6 +50,7 @@ def opened(
     progress: Any = None,
 ) -> OpenSeries:
     """Charge, draw all noise and keep it. ``request`` is what the data is known by, in public words."""
+    ledger, secrets = vault
     require_ledger(ledger)
     tell = progress or no_progress
     if described.date is not None:
@@ -90,11 +97,8 @@ def opened(
             lambda charge, noise: release(
                 Stamp(charge.number, charge.time, ledger.dataset, words), noise, Shown((), zeros[:0])
             ).sealed_bytes(),
-            charged,
+            SeriesRequest(charged, words, described.mechanism_name(mechanism), described.words),
             lambda: described.noise(mechanism),
-            request=words,
-            mechanism=described.mechanism_name(mechanism),
-            description=described.words,
             again=again,
         )
 
@@ -104,14 +108,14 @@ def closed(
     described: Series,
     data: Any,
     period: Any,
-    ledger: Ledger,
-    secrets: Path,
+    vault: Vault,
     folder: Path | None,
     *,
     wait: bool = True,
     report: bool = True,
 ) -> Outcome:
     """Close a period, or say again what it showed, and publish the series. What can be refused is refused before a look."""
+    ledger, secrets = vault
     require_ledger(ledger)
     name = plain_text(period, "period")
     if name not in described.periods:
@@ -191,8 +195,7 @@ class Standing:
         return opened(
             self.described,
             spec.guarantee,
-            self.ledger,
-            self.secrets,
+            Vault(self.ledger, self.secrets),
             spec.output.stated,
             known_as,
             again=again,
@@ -206,8 +209,7 @@ class Standing:
             self.described,
             spec.source,
             period,
-            self.ledger,
-            self.secrets,
+            Vault(self.ledger, self.secrets),
             spec.target,
             report=spec.output.report,
         )

@@ -14,14 +14,14 @@ from typing import Self
 import numpy as np
 
 from isotone.counts.ellipse import DenseEllipse, fit_dense, fit_dense_nonnegative
-from isotone.counts.mechanism import gaussian_guarantee, gaussian_variance
+from isotone.counts.mechanism import gaussian_variance
 from isotone.counts.order_gaussian import Ellipse, OrderGaussianMechanism, causal_strategy
 from isotone.errors import InputError
 from isotone.linear.strategy import Square
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
-from isotone.privacy.checks import Number, whole_number
-from isotone.privacy.guarantee import Neighbours, adjacency
+from isotone.privacy.checks import whole_number
+from isotone.privacy.guarantee import Guarantee, adjacency
 from isotone.series.two_scale import over_time
 
 _SMALL, _STEPS, _FEWER_STEPS = 300, 900, 300
@@ -49,7 +49,7 @@ class CausalGaussianMechanism(OrderGaussianMechanism):
     (docs/theory/series.md, section 4).
     Error: ``error()`` and ``covariance()`` are exact, before rounding to integers, and need no data.
 
-    >>> m = CausalGaussianMechanism(Poset.chain(["dose 2", "dose 1"]), 6, rho="0.5")
+    >>> m = CausalGaussianMechanism(Poset.chain(["dose 2", "dose 1"]), 6, Guarantee.zcdp("0.5"))
     >>> m.release([0] * 12).shape
     (12,)
     """
@@ -61,15 +61,13 @@ class CausalGaussianMechanism(OrderGaussianMechanism):
         self,
         stages: Poset,
         periods: int,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        neighbours: Neighbours = "add-remove",
+        guarantee: Guarantee,
         contributions: int = 1,
         progress: Progress = no_progress,
     ) -> None:
+        if guarantee.kind not in ("zcdp", "approximate"):
+            raise InputError("Gaussian noise needs a guarantee with ρ, or with ε and δ.")
         self._set(stages=stages, periods=whole_number(periods, "periods"))
-        guarantee = gaussian_guarantee(epsilon, delta, rho, neighbours)
         self._settle(over_time(stages, self.periods), guarantee, contributions, None)
         self._prepare(progress)
 

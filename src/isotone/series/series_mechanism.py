@@ -22,6 +22,7 @@ from isotone.order import Poset
 from isotone.order.bipartitions.counting import within_reach
 from isotone.privacy.checks import one_of
 from isotone.privacy.draws import ExactDraws
+from isotone.privacy.guarantee import ADDING, Unit
 from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.two_scale import TwoScaleMechanism, over_time
 
@@ -166,7 +167,9 @@ def rebuild(stages: Poset, periods: int, recipe: Mapping[str, Any]) -> SeriesMec
     order = stages.coding.order
     relaxations = given.pop("relaxations", [])
     if name == "causal Gaussian":
-        return SeriesMechanism(stages, periods, CausalGaussianMechanism(order, periods, **given))
+        budget = (given.pop(name, None) for name in ("epsilon", "delta", "rho"))
+        guarantee = Unit(neighbours=given.pop("neighbours", ADDING)).guarantee(*budget)
+        return SeriesMechanism(stages, periods, CausalGaussianMechanism(order, periods, guarantee, **given))
     found = [None if plain is None else Relaxation.from_plain(plain) for plain in relaxations]
     if name == "product":
         whole = over_time(order, periods)

@@ -18,7 +18,7 @@ from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import one_of, whole_number
-from isotone.privacy.guarantee import Guarantee, Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.series_mechanism import LARGEST, SeriesMechanism
 from isotone.series.two_scale import Fine, TwoScaleMechanism, over_time
@@ -117,7 +117,7 @@ def _candidates(
     order, n = stages.coding.order, len(stages.coding.order) * periods
     whose: dict[str, Any] = {"neighbours": unit.neighbours, "contributions": unit.contributions}
     if guarantee.kind != "pure":
-        causal = CausalGaussianMechanism(order, periods, **budget_of(guarantee), **whose, progress=progress)
+        causal = CausalGaussianMechanism(order, periods, guarantee, unit.contributions, progress)
         yield "causal Gaussian", SeriesMechanism(stages, periods, causal)
     if guarantee.kind == "zcdp":
         return

@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,16 +56,22 @@ class Closing:
     fresh: bool
 
 
+class SeriesRequest(NamedTuple):
+    """What a series is charged for, in the words of the ledger."""
+
+    guarantee: Guarantee
+    name: str
+    mechanism: str
+    description: str = ""
+
+
 def open_series(
     ledger: Ledger,
     folder: Path,
     say: Callable[[Charge, str], bytes],
-    guarantee: Guarantee,
+    request: SeriesRequest,
     draw: Callable[[], Ints],
     *,
-    request: str,
-    mechanism: str,
-    description: str = "",
     again: bool = False,
 ) -> OpenSeries:
     """Charge once, draw all noise of a series and keep it in the secret ``folder``.
@@ -76,15 +82,15 @@ def open_series(
     the same request draws again under the same charge.
     """
     with _alone_in(folder):
-        tried = [charge for charge in ledger.charges() if charge.request == request]
+        tried = [charge for charge in ledger.charges() if charge.request == request.name]
         _require_room(folder, {charge.number for charge in tried if not charge.finished})
         begun = ready = False
         try:
             with ledger.attempt(
-                guarantee,
-                request=request,
-                mechanism=mechanism,
-                description=description,
+                request.guarantee,
+                request=request.name,
+                mechanism=request.mechanism,
+                description=request.description,
                 again=again,
                 wait=False,
             ) as attempt:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from isotone.errors import InputError
 from isotone.noise import Simulated, refuse_simulated
 from isotone.privacy.calibration import sigma_squared
-from isotone.privacy.checks import Number, one_of, positive, share, whole_number
+from isotone.privacy.checks import Number, one_of, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
+from isotone.privacy.guarantee import Guarantee, Unit
 
 # The share of categories that have each of the counts ``0..upper``.
 #
@@ -342,22 +342,22 @@ Post = Literal["isotonic", "clip"]
 def privatize_distribution(
     counts: Counts,
     upper: int,
-    epsilon: Number,
+    epsilon: Number | Guarantee,
     method: Method = "cumulative",
     *,
     post: Post = "isotonic",
-    delta: Number | None = None,
     contributions: int = 1,
-    neighbours: Neighbours = "add-remove",
 ) -> Distribution:
     """A private distribution of ``counts``, top-coded at the public bound ``upper``.
 
     Guarantee: epsilon-DP for adding or removing one person ((epsilon, delta)-DP for ``cyclic-gaussian``, the
-    only method that takes ``delta``), whose up to ``contributions`` countings change one count by one each;
+    only method that takes δ), whose up to ``contributions`` countings change one count by one each;
     docs/theory/tables.md, section 2. The number of categories is public.
 
     Parameters
     ----------
+    epsilon
+        A number, or a :class:`~isotone.Guarantee`, which says also δ and what neighbours are.
     method
         ``cumulative`` (default): noise on the cumulative histogram, the K-norm mechanism of this statistic.
         ``cyclic-laplace``, ``cyclic-gaussian``: those of Kohli and Laskowski 2026. ``laplace``: noise on each
@@ -372,21 +372,18 @@ def privatize_distribution(
     >>> len(z.probabilities), bool(abs(z.probabilities.sum() - 1) < 1e-12)
     (5, True)
     """
-    plan = _Privatiser(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
-    return plan.run(counts, require_exact(ExactDraws()))
+    return _Privatiser(upper, epsilon, method, post, contributions).run(counts, require_exact(ExactDraws()))
 
 
 def simulate_distribution(
     counts: Counts,
     upper: int,
-    epsilon: Number,
+    epsilon: Number | Guarantee,
     method: Method = "cumulative",
     *,
     rng: np.random.Generator,
     post: Post = "isotonic",
-    delta: Number | None = None,
     contributions: int = 1,
-    neighbours: Neighbours = "add-remove",
 ) -> Distribution:
     """Simulate ``privatize_distribution`` with seeded floats.
 
@@ -394,41 +391,41 @@ def simulate_distribution(
 
     Its probabilities are :class:`~isotone.noise.Simulated`, and no mechanism built on them will release.
     """
-    plan = _Privatiser(upper, epsilon, method, post, delta, Unit(contributions, neighbours))
-    return plan.run(counts, SeededDraws(rng))
+    return _Privatiser(upper, epsilon, method, post, contributions).run(counts, SeededDraws(rng))
 
 
 def measure_cumulative(
     table: NDArray[np.int64], upper: int, epsilon: Fraction, unit: Unit, draws: Draws
 ) -> Distribution:
     """The distribution by the method ``cumulative`` with the given draws, marked as simulated unless they are exact."""
-    return _Privatiser(upper, epsilon, "cumulative", "isotonic", None, unit).run(table, draws)
+    given = unit.pure(epsilon)
+    return _Privatiser(upper, given, "cumulative", "isotonic", unit.contributions).run(table, draws)
 
 
 class _Privatiser:
     """The checked public choices of a privatiser, and the noise that goes with them."""
 
     def __init__(
-        self, upper: int, epsilon: Number, method: Method, post: Post, delta: Number | None, unit: Unit
+        self, upper: int, epsilon: Number | Guarantee, method: Method, post: Post, contributions: int
     ) -> None:
+        given = epsilon if isinstance(epsilon, Guarantee) else Guarantee.pure(epsilon)
+        unit = Unit(contributions, given.neighbours)
         self.upper = whole_number(upper, "upper", least=0)
-        self.epsilon = positive(epsilon, "epsilon")
+        self.epsilon = given.epsilon
         self.method: Method = one_of(method, "method", get_args(Method))
         self.post: Post = one_of(post, "post", get_args(Post))
         self.strategy = _strategy(self.method, self.upper + 1)
         self.gaussian = self.method == "cyclic-gaussian"
-        self.guarantee: Guarantee = unit.pure(self.epsilon)
+        self.guarantee = given
         if self.gaussian:
-            if delta is None:
+            if given.kind != "approximate":
                 raise InputError(
-                    "method 'cyclic-gaussian' is (epsilon, delta)-DP: pass delta, e.g. delta='1e-6'."
+                    "method 'cyclic-gaussian' is (epsilon, delta)-DP: pass Guarantee.approximate(…) as epsilon."
                 )
-            slack = share(delta, "delta")
-            self.guarantee = unit.approximate(self.epsilon, slack)
             # unit steps add up to a distance of at most `steps` in Euclid's norm, whatever entries they hit
-            self.variance = sigma_squared(self.epsilon, slack, unit.steps**2)
-        elif delta is not None:
-            raise InputError(f"method {method!r} is pure epsilon-DP and takes no delta.")
+            self.variance = sigma_squared(self.epsilon, given.delta, unit.steps**2)
+        elif given.kind != "pure":
+            raise InputError(f"method {method!r} is pure epsilon-DP, and the guarantee must be.")
         else:
             self.rate = unit.per_step(self.epsilon) / max(self.strategy.l1, 1)
 

@@ -18,7 +18,7 @@ from isotone.mechanism import Mechanism, Progress, no_progress
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.calibration import largest_pure
 from isotone.privacy.checks import Number, one_of, whole_number
-from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.tables.distribution import Counts, DistributionLike, probabilities_of
 from isotone.tables.matrices.fixed_point import fixed_point, truncated_geometric
 from isotone.tables.smooth import many_systems
@@ -251,7 +251,9 @@ def _candidates(
     options: dict[str, Any] = {"contributions": unit.contributions, "neighbours": unit.neighbours}
     result: list[tuple[str, Any, Fraction]] = []
     for name, point in POINTS.items() if guarantee.kind != "pure" else ():
-        gaussian = GaussianTableMechanism(upper, **budget_of(guarantee), emphasis=point, once=once, **options)
+        gaussian = GaussianTableMechanism(
+            upper, guarantee, point, once=once, contributions=unit.contributions
+        )
         result.append((f"{name}, Gaussian", gaussian, share_of(point) if size >= SMALL else Fraction(0)))
     for name, point in POINTS.items():
         mechanism = TwoStageMechanism(upper, epsilon, point, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, expm1
 from typing import Any
@@ -19,7 +19,7 @@ from isotone.noise import Simulated
 from isotone.privacy.calibration import discrete_sigma_squared, largest_pure, largest_rho
 from isotone.privacy.checks import Number, positive, truth, whole_number
 from isotone.privacy.draws import Draws, ExactDraws, SeededDraws, require_exact
-from isotone.privacy.guarantee import Guarantee, Neighbours, Unit, budget_of
+from isotone.privacy.guarantee import Guarantee, Neighbours, Unit
 from isotone.tables.distribution import Counts, top_coded
 from isotone.tables.estimate import GaussianBeliefs, estimate_histogram
 from isotone.tables.published_table import Measurement, PublishedTable, Stratum
@@ -447,8 +447,8 @@ class GaussianTableMechanism(StratifiedMechanism):
     ----------
     upper
         The largest count, public: larger ones are top-coded.
-    epsilon, delta, rho
-        ``rho``, or ``epsilon`` and ``delta``.
+    guarantee
+        ρ-zCDP or (ε, δ)-DP, for its neighbours.
     emphasis
         What the budget is spent on, as for :class:`TwoStageMechanism`: of ρ 3 % go to the distribution under ``counts``, 8 % under ``both`` and
         half under ``distribution``.
@@ -456,7 +456,7 @@ class GaussianTableMechanism(StratifiedMechanism):
         Whether a person is counted at most once in each category. Then noise grows with the root of ``contributions``, and
         otherwise in proportion to it.
 
-    >>> m = GaussianTableMechanism(upper=9, rho="1/2")
+    >>> m = GaussianTableMechanism(9, Guarantee.zcdp("1/2"))
     >>> len(m.release([0, 0, 1, 3, 2, 0, 12, 5])), m.guarantee
     (8, Guarantee(ρ = 0.5, add-remove one record))
     """
@@ -470,27 +470,24 @@ class GaussianTableMechanism(StratifiedMechanism):
     def __init__(
         self,
         upper: int,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
+        guarantee: Guarantee,
         emphasis: Number | Emphasis | None = None,
+        *,
         once: bool = True,
         contributions: int = 1,
-        neighbours: Neighbours = "add-remove",
     ) -> None:
-        unit = Unit(contributions, neighbours)
+        if not isinstance(guarantee, Guarantee) or guarantee.kind not in ("zcdp", "approximate"):  # pyright: ignore[reportUnnecessaryIsInstance] - what users pass
+            raise InputError("Gaussian noise gives no pure ε: give a Guarantee with ρ, or with ε and δ.")
+        unit = Unit(contributions, guarantee.neighbours)
         values: dict[str, Any] = {
             "upper": whole_number(upper, "upper", least=0, most=LARGEST),
             "emphasis": None if emphasis is None else checked_emphasis(emphasis),
             "once": truth(once, "once"),
             "unit": unit,
-            "guarantee": unit.guarantee(epsilon, delta, rho),
+            "guarantee": replace(guarantee, unit=unit.name),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
-        if self.guarantee.kind == "pure":
-            raise InputError("Gaussian noise gives no pure ε: give rho, or delta with epsilon.")
 
     @property
     def rho(self) -> Fraction:
@@ -501,7 +498,7 @@ class GaussianTableMechanism(StratifiedMechanism):
     def measurement(self, size: int, upper: int | None = None) -> GaussianMeasurement:
         """The noise for a table, or a stratum, of ``size`` categories. A function of public numbers.
 
-        >>> round(GaussianTableMechanism(9, epsilon=1, delta="1e-6").measurement(10).deviation, 2)
+        >>> round(GaussianTableMechanism(9, Guarantee.approximate(1, "1e-6")).measurement(10).deviation, 2)
         4.23
         """
         top = self.upper if upper is None else upper
@@ -561,25 +558,12 @@ def table_mechanism(
             return pure
     if upper is None:
         raise InputError("Under rho a table needs upper=, the largest count. State one, or give epsilon.")
-    return _gaussian(upper, guarantee, emphasis, contributions, once)
-
-
-def _gaussian(
-    upper: int, guarantee: Guarantee, emphasis: Number | Emphasis | None, contributions: int, once: bool
-) -> GaussianTableMechanism:
-    return GaussianTableMechanism(
-        upper,
-        **budget_of(guarantee),
-        emphasis=emphasis,
-        once=once,
-        contributions=contributions,
-        neighbours=guarantee.neighbours,
-    )
+    return GaussianTableMechanism(upper, guarantee, emphasis, once=once, contributions=contributions)
 
 
 def noises(guarantee: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
     """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
-    made = _gaussian(1, guarantee, None, contributions, once)
+    made = GaussianTableMechanism(1, guarantee, once=once, contributions=contributions)
     rate = float(made.unit.per_step(largest_pure(guarantee)))
     geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
     return geometric, made.measurement(1).deviation

@@ -15,6 +15,7 @@ from tests.support.chisquare import FALSE_ALARM, assert_tells, chi_square_p, mar
 from tests.support.effort import draws, off
 
 from isotone.privacy.calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee
 from isotone.published.tables.scales import ScaleMechanism
 from isotone.tables import (
     CountMechanism,
@@ -122,7 +123,7 @@ def test_the_cyclic_gaussian_has_the_variance_that_its_guarantee_needs() -> None
     """The variance of 30,000 independent differences: the bounds hold but with probability 1e-8."""
     n = 60_001
     counts = np.arange(200) % 50
-    z = privatize_distribution(counts, n - 1, "0.5", "cyclic-gaussian", delta="1e-4")
+    z = privatize_distribution(counts, n - 1, Guarantee.approximate("0.5", "1e-4"), "cyclic-gaussian")
     assert z.noisy_cumulative is not None
     noise = z.noisy_cumulative - np.cumsum(np.bincount(counts, minlength=n))[:-1]
     expected = 2 * (float(sigma_squared(Fraction(1, 2), Fraction(1, 10**4))) + 1 / 12)

@@ -169,7 +169,7 @@ def test_compiled_and_plain_sweeps_have_the_same_bounds(balanced):
     for step, (a, b) in zip((sweep, sweep.plain), bounds, strict=True):
         step(shape.starts, shape.others, shape.tied, words, a, b)
     for row in words.tolist():
-        sweep_widely(shape.starts.tolist(), shape.others.tolist(), shape.tied, row, 64, one, low, high)
+        sweep_widely(shape.starts.tolist(), shape.others.tolist(), shape.tied, row, 64, (low, high))
     assert np.array_equal(bounds[0], bounds[1])
     assert bounds[0].tolist() == [low, high]
 

@@ -78,7 +78,7 @@ def test_a_distribution_is_drawn_with_the_numbers_that_its_map_was_made_for(
     real = table_bridge.privatize_distribution
 
     def told(counts: Any, upper: Any, epsilon: Any, method: Any, **settings: Any) -> Any:
-        used.append((upper, epsilon, settings["contributions"]))
+        used.append((upper, epsilon.epsilon, settings["contributions"]))
         return real(counts, upper, epsilon, method, **settings)
 
     monkeypatch.setattr(table_bridge, "privatize_distribution", told)

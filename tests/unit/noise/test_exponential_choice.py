@@ -74,12 +74,12 @@ def test_the_kernels_sums_are_bounds_of_the_true_ones(pairs, rate):
     values, multiplicity = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     mantissa, places = _in_octaves(rate.numerator, rate.denominator)
     size = len(pairs)
-    found, best = choice_kernel._best_score(values, multiplicity, 0, size)
+    found, best = choice_kernel._best_score(values, multiplicity)
     assert found
     octave = np.uint64(mantissa)
-    top = choice_kernel._largest(values, multiplicity, 0, size, best, octave, places)
+    top = choice_kernel._largest(values, multiplicity, best, octave, places)
     sums = np.empty((size, 2), dtype=np.uint64)
-    choice_kernel._add_up(values, multiplicity, 0, size, best, top, octave, places, sums)
+    choice_kernel._add_up(values, multiplicity, best, top, octave, places, sums)
     with mpmath.workprec(700):
         true, low = mpmath.mpf(0), 0
         for i, weight in enumerate(true_weights(values.tolist(), multiplicity.tolist(), rate)):
@@ -127,7 +127,7 @@ def undecided(monkeypatch):
     found = []
 
     def doubtful(*arguments):
-        state, pending, words, chosen = arguments[-1], arguments[-2], arguments[5], arguments[7]
+        words, (chosen, _, pending, state) = arguments[-2:]
         if state[0] == chosen.size:
             return choice_kernel.DONE
         if state[1] + 2 > words.size:

@@ -94,7 +94,7 @@ BUILT: list[Any] = [
     counts.TreeGaussianMechanism(OPTION, rho=1),
     counts.TreeLaplaceMechanism(OPTION, 1),
     tables.TwoStageMechanism(3, 1),
-    tables.GaussianTableMechanism(3, rho=1),
+    tables.GaussianTableMechanism(3, isotone.Guarantee.zcdp(1)),
     tables.truncated_geometric(4, 1),
     tables.staircase(4, 1),
     tables.discrete_gaussian(4, 1, "1e-6"),

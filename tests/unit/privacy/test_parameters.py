@@ -17,7 +17,7 @@ import isotone.counts as counts
 import isotone.tables as tables
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.guarantee import NEIGHBOURS
+from isotone.privacy.guarantee import NEIGHBOURS, Guarantee
 from isotone.release.manifest import recipe_of
 from isotone.tables.matrices.count_mechanism import CountMechanism
 from isotone.tables.plan import plan as table_plan
@@ -208,7 +208,8 @@ def test_the_size_of_a_table_may_have_any_width(name: str) -> None:
 def test_a_distribution_is_privatised_for_the_unit_given() -> None:
     upper: Any = np.uint8(3)
     unit: Any = np.uint8(200)
-    made = tables.privatize_distribution([0, 1, 2], upper, 1, contributions=unit, neighbours="replace")
+    replaced = Guarantee.pure(1, neighbours="replace")
+    made = tables.privatize_distribution([0, 1, 2], upper, replaced, contributions=unit)
     assert made.guarantee.epsilon == 1
     assert type(made.upper) is int
 

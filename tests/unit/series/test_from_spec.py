@@ -31,7 +31,7 @@ from isotone.release.kinds.series.description import SeriesManifest, Shown, chai
 from isotone.release.kinds.series.reader import values_of
 from isotone.release.kinds.series.report import LATE
 from isotone.release.manifest import Manifest
-from isotone.release.over_time import closed
+from isotone.release.over_time import Vault, closed
 from isotone.release.result import seal
 from isotone.series.state import OpenSeries
 
@@ -822,9 +822,9 @@ def test_a_kill_at_any_step_publishes_nothing_that_the_ledger_does_not_have(
         nonlocal tries
         tries += 1
         rows = table(*[(str(i), "first dose") for i in range(100 * tries)])
-        where = [here / path.name for path in (office.secrets, office.out)]
+        vault = Vault(iso.Ledger(here / "a.ledger"), here / office.secrets.name)
         try:
-            closed(office.described, rows, "week 2", iso.Ledger(here / "a.ledger"), *where, report=False)
+            closed(office.described, rows, "week 2", vault, here / office.out.name, report=False)
         except LedgerError:  # an exception while rows are read, in which no process died
             raise Killed from None
 

@@ -17,7 +17,7 @@ from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError
 from isotone.order import Poset
-from isotone.privacy.guarantee import Guarantee
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.series import (
     CausalGaussianMechanism,
     SeriesMechanism,
@@ -193,7 +193,7 @@ def earlier_noise_alone(m: OrderGaussianMechanism, periods: int) -> bool:
 def test_gaussian_noise_over_time_never_looks_ahead(
     stages: Poset, periods: int, neighbours: str, given: dict[str, object]
 ) -> None:
-    m = CausalGaussianMechanism(stages, periods, **given, neighbours=neighbours)  # pyright: ignore[reportArgumentType]
+    m = CausalGaussianMechanism(stages, periods, Unit(neighbours=neighbours).guarantee(**given))  # pyright: ignore[reportArgumentType]
     assert earlier_noise_alone(m, periods)
     # rows that look at their own period and back: a lower triangle of blocks, and no number of records
     looks = m.strategy.within.multiply(np.eye(len(m.P)))  # column x as seen by each row
@@ -209,7 +209,7 @@ def test_the_factor_of_one_release_looks_ahead() -> None:
 @pytest.mark.parametrize(("stages", "periods"), TINY)
 def test_a_reacting_person_stays_within_rho(stages: Poset, periods: int) -> None:
     """Backward induction: given the past, one row loses what its own shift says; the worst path is that of some history."""
-    m = CausalGaussianMechanism(stages, periods, rho="0.5")
+    m = CausalGaussianMechanism(stages, periods, Guarantee.zcdp("0.5"))
     within = m.strategy.within
     Q = np.rint(within.multiply(np.eye(len(m.P)))).astype(object)  # row x: what element x adds to all rows
     longest = 0
@@ -224,7 +224,7 @@ def test_a_reacting_person_stays_within_rho(stages: Poset, periods: int) -> None
 
 
 def test_replacing_a_history_is_covered_by_the_bound() -> None:
-    m = CausalGaussianMechanism(FORK, 3, rho="0.5", neighbours="replace")
+    m = CausalGaussianMechanism(FORK, 3, Guarantee.zcdp("0.5", neighbours="replace"))
     Q = np.rint(m.strategy.within.multiply(np.eye(len(m.P)))).astype(object)
     rows = [row[m.strategy.active].astype(object) @ Q for row in filters(m.P)]
     longest = max(int((a - b) @ (a - b)) for a, b in itertools.combinations(rows, 2))
@@ -234,7 +234,7 @@ def test_replacing_a_history_is_covered_by_the_bound() -> None:
 def test_the_causal_factor_costs_nothing() -> None:
     one, causal = (
         OrderGaussianMechanism(over_time(FORK, 5), rho="0.5"),
-        CausalGaussianMechanism(FORK, 5, rho="0.5"),
+        CausalGaussianMechanism(FORK, 5, Guarantee.zcdp("0.5")),
     )
     assert causal.error().total <= one.error().total * 1.001
     assert np.allclose(causal.covariance(), one.covariance(), rtol=0.02, atol=0.02)
@@ -308,7 +308,7 @@ def test_what_has_no_meaning_is_refused() -> None:
         two_scale(FORK, 4, anchors=[2, 1])
     with pytest.raises(InputError, match="whole numbers"):
         two_scale(FORK, 2, gain=[[0.5] * 3] * 6)
-    made = [two_scale(FORK, 2), CausalGaussianMechanism(FORK, 2, rho=1)]
+    made = [two_scale(FORK, 2), CausalGaussianMechanism(FORK, 2, Guarantee.zcdp(1))]
     for mechanism in made:
         with pytest.raises(InputError, match="no parts"):
             mechanism.part(Fraction(1, 2))

@@ -22,7 +22,7 @@ from isotone.ledger.ledger import AttemptError
 from isotone.ledger.stores import sqlite
 from isotone.privacy.guarantee import Guarantee
 from isotone.series import state
-from isotone.series.state import OpenSeries, open_series
+from isotone.series.state import OpenSeries, SeriesRequest, open_series
 
 T = 3
 NOISE = np.arange(100, 100 + T * 2).reshape(T, 1, 2)
@@ -30,7 +30,7 @@ NOISE = np.arange(100, 100 + T * 2).reshape(T, 1, 2)
 
 def opened(ledger: Ledger, folder: Path, called: str = "series", **more: Any) -> OpenSeries:
     return open_series(
-        ledger, folder, say, Guarantee.pure(1), lambda: NOISE, request=called, mechanism="test", **more
+        ledger, folder, say, SeriesRequest(Guarantee.pure(1), called, "test"), lambda: NOISE, **more
     )
 
 
@@ -440,9 +440,7 @@ def test_an_opening_that_ends_at_any_step_goes_on_under_its_charge(
         return NOISE + 1000 * len(draws)
 
     def open_in(folder: Path, name: str) -> OpenSeries:
-        return open_series(
-            ledger, folder, say, Guarantee.pure("1/1000"), draw, request=name, mechanism="test"
-        )
+        return open_series(ledger, folder, say, SeriesRequest(Guarantee.pure("1/1000"), name, "test"), draw)
 
     outcomes, killed = set[str](), True
     at = 0
@@ -492,7 +490,7 @@ def test_two_who_open_at_once_leave_each_other_alone(ledger: Ledger, tmp_path: P
         return NOISE
 
     series = open_series(
-        ledger, tmp_path / "s", say, Guarantee.pure(1), draw, request="series", mechanism="test"
+        ledger, tmp_path / "s", say, SeriesRequest(Guarantee.pure(1), "series", "test"), draw
     )
     assert len(told) == 2
     assert all(f"Somebody else is opening a series in {tmp_path / 's'}" in words for words in told)

@@ -118,7 +118,7 @@ class Scripted(SeededDraws):
 
 
 def test_only_the_two_measurements_read_the_table():
-    mechanism = GaussianTableMechanism(6, rho="1/20")
+    mechanism = GaussianTableMechanism(6, Guarantee.zcdp("1/20"))
     first = np.random.default_rng(1).integers(0, 7, 80)
     second = first.copy()
     second[3] = (second[3] + 4) % 7
@@ -138,15 +138,17 @@ def test_only_the_two_measurements_read_the_table():
 
 
 def test_a_few_categories_get_the_exact_noise_for_one_count():
-    made = GaussianTableMechanism(9, epsilon=1, delta="1e-6").measurement(10)
+    made = GaussianTableMechanism(9, Guarantee.approximate(1, "1e-6")).measurement(10)
     assert made.counts == discrete_sigma_squared(Fraction(1), Fraction(1, 10**6), 1)
-    assert GaussianTableMechanism(9, epsilon=1, delta="1e-6").rho == largest_rho(
+    assert GaussianTableMechanism(9, Guarantee.approximate(1, "1e-6")).rho == largest_rho(
         Fraction(1), Fraction(1, 10**6)
     )
-    replaced = GaussianTableMechanism(9, epsilon=1, delta="1e-6", neighbours="replace").measurement(10)
+    replaced = GaussianTableMechanism(9, Guarantee.approximate(1, "1e-6", neighbours="replace")).measurement(
+        10
+    )
     assert replaced.counts == 1 / largest_rho(Fraction(1), Fraction(1, 10**6))  # two counts may move
     with pytest.raises(InputError, match="no pure"):
-        GaussianTableMechanism(9, epsilon=1)
+        GaussianTableMechanism(9, Guarantee.pure(1))
 
 
 def test_the_misfit_has_the_slope_and_the_curvature_that_it_says():
@@ -187,7 +189,7 @@ def test_the_dense_system_solves_what_it_says():
 def test_estimates_beat_the_noise_and_intervals_hold():
     rng = np.random.default_rng(5)
     table = np.minimum(rng.geometric(0.25, 2000) - 1, 20)
-    made = GaussianTableMechanism(20, rho="0.05").simulate_in_full(table, rng)
+    made = GaussianTableMechanism(20, Guarantee.zcdp("0.05")).simulate_in_full(table, rng)
     noisy = np.clip(made.noisy_counts, 0, 20)
     low, high = made.interval()
     values = made.values.view(np.ndarray)
@@ -203,14 +205,14 @@ def test_estimates_beat_the_noise_and_intervals_hold():
 def test_a_wide_table_uses_the_direct_view_alone():
     rng = np.random.default_rng(6)
     table = np.minimum(rng.geometric(0.02, 400), BINNED + 50)
-    made = GaussianTableMechanism(BINNED + 50, rho="0.5").simulate_in_full(table, rng)
+    made = GaussianTableMechanism(BINNED + 50, Guarantee.zcdp("0.5")).simulate_in_full(table, rng)
     gap = np.cumsum(np.bincount(made.values.view(np.ndarray), minlength=BINNED + 51))
     assert np.abs(gap - np.cumsum(np.bincount(table, minlength=BINNED + 51))).max() < 60
 
 
 def test_a_table_whose_noise_is_never_seen_is_published_as_it_is():
     """Bins that are known must be believed, or a value goes to a neighbour in rank, which is far away in a sparse table."""
-    mechanism = GaussianTableMechanism(50, rho=40)
+    mechanism = GaussianTableMechanism(50, Guarantee.zcdp(40))
     for seed in range(12):
         rng = np.random.default_rng(seed)
         counts = rng.integers(0, 51, 60)
@@ -222,10 +224,10 @@ def test_a_table_whose_noise_is_never_seen_is_published_as_it_is():
 def test_strata_are_measured_each_with_all_of_rho():
     draws = Scripted([np.zeros(size, np.int64) for size in (3, 60, 5)])
     table = np.arange(65) % 4
-    GaussianTableMechanism(3, rho=1).run(table, draws, [np.arange(60), np.arange(60, 65)])
+    GaussianTableMechanism(3, Guarantee.zcdp(1)).run(table, draws, [np.arange(60), np.arange(60, 65)])
     large, small = (
-        GaussianTableMechanism(3, rho=1).measurement(60),
-        GaussianTableMechanism(3, rho=1).measurement(5),
+        GaussianTableMechanism(3, Guarantee.zcdp(1)).measurement(60),
+        GaussianTableMechanism(3, Guarantee.zcdp(1)).measurement(5),
     )
     assert draws.asked == [(large.cumulative, 3), (large.counts, 60), (small.counts, 5)]
 

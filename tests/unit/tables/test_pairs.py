@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from isotone.privacy.draws import SeededDraws
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables.pairs import _apportioned, _run, _transported, pair_means, simulate_pair
 from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism
 
@@ -19,7 +20,9 @@ def columns(size: int, seed: int = 0) -> tuple[Any, Any]:
     return np.minimum(rng.poisson(level), 12), np.minimum(rng.poisson(level), 12)
 
 
-@pytest.mark.parametrize("mechanism", [TwoStageMechanism(12, 1), GaussianTableMechanism(12, rho="1/2")])
+@pytest.mark.parametrize(
+    "mechanism", [TwoStageMechanism(12, 1), GaussianTableMechanism(12, Guarantee.zcdp("1/2"))]
+)
 def test_the_joint_distribution_and_the_margins_are_kept(mechanism):
     first, second = columns(1500)
     rng = np.random.default_rng(1)
@@ -42,7 +45,10 @@ def test_the_joint_distribution_and_the_margins_are_kept(mechanism):
 
 
 def test_channels_are_the_laws_of_clamped_noise():
-    plain, gaussian = TwoStageMechanism(4, 1, "counts"), GaussianTableMechanism(4, rho="1/2", emphasis="both")
+    plain, gaussian = (
+        TwoStageMechanism(4, 1, "counts"),
+        GaussianTableMechanism(4, Guarantee.zcdp("1/2"), emphasis="both"),
+    )
     a = np.exp(-1.0)
     assert plain.measurement(100).channel()[1] == pytest.approx(
         np.array(
@@ -97,7 +103,7 @@ class Tape(SeededDraws):
 
 
 def test_with_the_outputs_fixed_no_column_depends_on_a_true_count():
-    mechanism = GaussianTableMechanism(4, rho="1/2")
+    mechanism = GaussianTableMechanism(4, Guarantee.zcdp("1/2"))
     rng = np.random.default_rng(0)
     noisy = [np.arange(10, 50, 10), rng.integers(-2, 7, 60), np.arange(12, 52, 10), rng.integers(-2, 7, 60)]
 

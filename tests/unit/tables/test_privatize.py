@@ -13,6 +13,7 @@ import pytest
 from isotone import noise
 from isotone.errors import InputError
 from isotone.privacy.calibration import sigma_squared
+from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.tables import Distribution, fixed_point, privatize_distribution, simulate_distribution
 from isotone.tables.distribution import (
     Cumulative,
@@ -110,14 +111,15 @@ def test_the_noise_has_the_rate_that_the_unit_and_the_sensitivity_ask_for(
 
     monkeypatch.setattr(noise, "two_sided_geometrics", draw)
     privatize_distribution([1, 2, 3], 40, "0.6", method)
-    privatize_distribution([1, 2, 3], 40, "0.6", method, contributions=3, neighbours="replace")
+    replaced = Guarantee.pure("0.6", neighbours="replace")
+    privatize_distribution([1, 2, 3], 40, replaced, method, contributions=3)
     movement = {"cumulative": 1, "cyclic-laplace": 1, "laplace": 2, "privelet": 12, "hierarchical": 4}[method]
     assert rates == [Fraction("0.6") / movement, Fraction("0.6") / movement / 6]
 
 
-@pytest.mark.parametrize("unit", [{}, {"contributions": 3}, {"contributions": 3, "neighbours": "replace"}])
+@pytest.mark.parametrize("unit", [Unit(), Unit(3), Unit(3, "replace")])
 def test_the_variance_is_that_of_all_steps_in_one_direction(
-    unit: Any, monkeypatch: pytest.MonkeyPatch
+    unit: Unit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three countings of one person may all move one count: the distance is 3, and 6 for a person replaced."""
     asked: list[Fraction] = []
@@ -127,23 +129,27 @@ def test_the_variance_is_that_of_all_steps_in_one_direction(
         return np.zeros(size, np.int64)
 
     monkeypatch.setattr(noise, "rounded_gaussians", draw)
-    privatize_distribution([1, 2, 3], 40, "0.6", "cyclic-gaussian", delta="1e-6", **unit)
-    steps = unit.get("contributions", 1) * (2 if "neighbours" in unit else 1)
+    guarantee = unit.approximate("0.6", "1e-6")
+    privatize_distribution([1, 2, 3], 40, guarantee, "cyclic-gaussian", contributions=unit.contributions)
+    steps = unit.contributions * (2 if unit.neighbours == "replace" else 1)
     assert asked == [sigma_squared(Fraction("0.6"), Fraction("1e-6"), steps**2)]
+
+
+def budget_for(method: Method, epsilon: Any) -> Guarantee:
+    return Guarantee.approximate(epsilon, "1e-6") if method == "cyclic-gaussian" else Guarantee.pure(epsilon)
 
 
 @pytest.mark.parametrize("post", ["isotonic", "clip"])
 @pytest.mark.parametrize("method", [*PURE, "cyclic-gaussian"])
 def test_the_result_is_a_distribution_and_says_how_it_was_made(method: Method, post: str) -> None:
-    delta = "1e-6" if method == "cyclic-gaussian" else None
-    counts = np.random.default_rng(2).integers(0, 30, 400)
-    z = privatize_distribution(counts, 20, "0.3", method, post=post, delta=delta)  # type: ignore[arg-type]
+    counts, budget = np.random.default_rng(2).integers(0, 30, 400), budget_for(method, "0.3")
+    z = privatize_distribution(counts, 20, budget, method, post=post)  # type: ignore[arg-type]
     assert isinstance(z, Distribution)
     assert z.probabilities.min() >= 0
     assert abs(z.probabilities.sum() - 1) <= 1e-12
     assert (len(z), z.upper, z.size, z.method, z.post) == (21, 20, 400, method, post)
     assert z.epsilon == Fraction(3, 10)
-    assert z.guarantee.kind == ("approximate" if delta else "pure")
+    assert z.guarantee == budget
     assert (z.noisy_cumulative is not None) == (method in ("cumulative", "cyclic-laplace", "cyclic-gaussian"))
     assert fixed_point(z, 1).fixed_point_error(z) <= 1e-12
     with pytest.raises(ValueError, match="read-only"):
@@ -219,11 +225,11 @@ def test_what_is_no_count_is_refused_and_never_quoted(counts: object) -> None:
         ({"epsilon": 0}, "epsilon"),
         ({"method": "magic"}, "method"),
         ({"post": "magic"}, "post"),
-        ({"delta": "0.1"}, "takes no delta"),
-        ({"method": "cyclic-gaussian"}, "pass delta"),
-        ({"method": "cyclic-gaussian", "delta": 0}, "strictly between"),
+        ({"epsilon": Guarantee.approximate(1, "0.1")}, "the guarantee must be"),
+        ({"epsilon": Guarantee.zcdp(1)}, "the guarantee must be"),
+        ({"method": "cyclic-gaussian"}, "pass Guarantee.approximate"),
+        ({"method": "cyclic-gaussian", "epsilon": Guarantee.zcdp(1)}, "pass Guarantee.approximate"),
         ({"contributions": 0}, "contributions"),
-        ({"neighbours": "other"}, "neighbours"),
     ],
 )
 def test_public_arguments_are_refused_before_the_table_is_seen(arguments: dict, words: str) -> None:
@@ -234,9 +240,8 @@ def test_public_arguments_are_refused_before_the_table_is_seen(arguments: dict, 
 def test_a_simulated_distribution_is_the_same_every_time_and_never_released() -> None:
     counts = np.random.default_rng(3).integers(0, 9, 500)
     for method in (*PURE, "cyclic-gaussian"):
-        delta = "1e-6" if method == "cyclic-gaussian" else None
         first, again = (
-            simulate_distribution(counts, 9, 1, method, rng=np.random.default_rng(7), delta=delta)
+            simulate_distribution(counts, 9, budget_for(method, 1), method, rng=np.random.default_rng(7))
             for _ in range(2)
         )
         assert np.array_equal(first.probabilities, again.probabilities)

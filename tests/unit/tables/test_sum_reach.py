@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from isotone.privacy.guarantee import Guarantee
 from isotone.tables import GaussianTableMechanism, TwoStageMechanism
 from isotone.tables.published_table import reach
 from isotone.tables.thresholds import Emphasis, Thresholds, preset_thresholds
@@ -94,7 +95,7 @@ def test_a_sum_of_many_noises_that_are_small_or_huge_is_not_normal() -> None:
 def test_strata_and_many_categories_add_up() -> None:
     plain, gaussian = (
         TwoStageMechanism(9, 2, "counts").measurement(10),
-        GaussianTableMechanism(9, rho=1).measurement(10),
+        GaussianTableMechanism(9, Guarantee.zcdp(1)).measurement(10),
     )
     mixed: Any = [(plain, 1), (gaussian, 2), (plain, 0)]
     for level in LEVELS:

@@ -20,7 +20,7 @@ from isotone.errors import InputError
 from isotone.interop.opendp.columns import InputMetric, bounded_rows, measure_and_map, quiet, require_rows
 from isotone.mechanism import HasTotal
 from isotone.order import Poset
-from isotone.privacy.checks import Number, exact, frozen, plain_text, positive, require_list, whole_number
+from isotone.privacy.checks import Number, frozen, plain_text, require_list, share, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.reading.categories import CategorySource, count_categories
 from isotone.reading.columns import labels
@@ -286,14 +286,13 @@ def make_distribution(
     The output is a :class:`~isotone.tables.Distribution`, on which a mechanism can be built.
     """
     neighbours = InputMetric.of(input_metric).neighbours
-    unit = Unit(contributions, neighbours)
-    upper, epsilon = whole_number(upper, "upper"), positive(epsilon, "epsilon")
-    delta = None if delta is None else exact(delta, "delta")
-    settings: dict[str, Any] = {"contributions": unit.contributions, "neighbours": neighbours, "delta": delta}
-    trial = privatize_distribution([0], upper, epsilon, method, **settings)  # refuses what cannot be
+    unit, upper = Unit(contributions, neighbours), whole_number(upper, "upper")
+    given = unit.pure(epsilon) if delta is None else unit.approximate(epsilon, share(delta, "delta"))
 
-    def release(counts: NDArray[np.int64]) -> Any:
-        return privatize_distribution(counts, upper, epsilon, method, **settings)
+    def release(counts: Any) -> Any:
+        return privatize_distribution(counts, upper, given, method, contributions=unit.contributions)
+
+    trial = release([0])  # refuses what cannot be
 
     return table_measurement(
         input_domain,

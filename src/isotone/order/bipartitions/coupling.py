@@ -102,13 +102,11 @@ def sweep_widely(
     m: int,
     words: list[int],
     digits: int,
-    one: int,
-    low: list[int],
-    high: list[int],
+    bounds: tuple[list[int], list[int]],
 ) -> None:
-    """One sweep in Python's integers, for words of any number of ``digits``; ``one`` is the unit of coordinates."""
-    n = len(low) - 1
-    for values, rounding in ((low, 0), (high, 1)):
+    """One sweep of the bounds from below and above in Python's integers, for words of any number of ``digits``."""
+    n, one = len(bounds[0]) - 1, 1 << (digits - SPARE)
+    for rounding, values in enumerate(bounds):
         for v in range(m):
             related = [values[w] for w in others[starts[v] : starts[v + 1]]]
             ends = max([values[n] - one, *related]), min([values[n], *(w + one for w in related)])
@@ -309,7 +307,7 @@ class TwoLevels:
             return bounds[0].tolist(), bounds[1].tolist()
         starts, others = shape.starts.tolist(), shape.others.tolist()
         for numbers in past.numbers():
-            sweep_widely(starts, others, shape.tied, numbers, past.digits, one, low, high)
+            sweep_widely(starts, others, shape.tied, numbers, past.digits, (low, high))
         return low, high
 
     def _read(self, low: list[int], high: list[int]) -> Result | None:

@@ -9,6 +9,7 @@ to the overlap of their intervals. At most ``n + m - 1`` pairs overlap, so every
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,20 +126,26 @@ def draw_remap(
     return columns[low]
 
 
+class _Entries(NamedTuple):
+    """Entries of a sparse matrix."""
+
+    row_of: NDArray[np.int64]
+    column_of: NDArray[np.int64]
+    mass: NDArray[np.float64]
+
+
 @kernel
 def _fill(
     source: NDArray[np.float64],
     left: NDArray[np.float64],
     rows: range,
-    column: int,
-    step: int,
-    last: int,
-    row_of: NDArray[np.int64],
-    column_of: NDArray[np.int64],
-    mass: NDArray[np.float64],
+    columns: tuple[int, int],
+    entries: _Entries,
     used: int,
 ) -> tuple[int, int]:
-    """Pour the given rows into what is ``left`` of the columns, from ``column`` in direction ``step``."""
+    """Pour the given rows into what is ``left`` of the columns, from the first of ``columns`` to the last."""
+    (column, last), (row_of, column_of, mass) = columns, entries
+    step = 1 if last > column else -1
     for k in rows:
         rest = source[k]
         first = used
@@ -171,9 +178,10 @@ def _couple(
     left = target.copy()
     size = 2 * n + m + 2
     row_of, column_of, mass = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    used, low = _fill(source, left, range(median), 0, 1, m - 1, row_of, column_of, mass, 0)
+    entries = _Entries(row_of, column_of, mass)
+    used, low = _fill(source, left, range(median), (0, m - 1), entries, 0)
     lower = used
-    used, high = _fill(source, left, range(n - 1, median, -1), m - 1, -1, low, row_of, column_of, mass, used)
+    used, high = _fill(source, left, range(n - 1, median, -1), (m - 1, low), entries, used)
     upper = used
     for j in range(low, high + 1):  # the median row takes what is left
         if left[j] > 0.0:
@@ -182,20 +190,15 @@ def _couple(
     if used == upper:
         row_of[used], column_of[used], mass[used] = median, low, 1.0
         used += 1
-    return _by_rows(n, row_of, column_of, mass, lower, upper, used)
+    return _by_rows(n, entries, lower, upper, used)
 
 
 @kernel
 def _by_rows(
-    n: int,
-    row_of: NDArray[np.int64],
-    column_of: NDArray[np.int64],
-    mass: NDArray[np.float64],
-    lower: int,
-    upper: int,
-    used: int,
+    n: int, entries: _Entries, lower: int, upper: int, used: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Sort the entries by row and column, and turn masses into integer ceilings."""
+    row_of, column_of, mass = entries
     order = np.empty(used, np.int64)
     order[:lower] = np.arange(lower)
     order[lower : lower + used - upper] = np.arange(upper, used)

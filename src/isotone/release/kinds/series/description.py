@@ -423,14 +423,13 @@ class Series(Description):
         ``secrets`` is as sensitive as the data and must never be copied: whoever has the noise of a period knows its true
         counts. ``request`` names the data, if series of several are alike. What can be refused is refused before the charge.
         """
-        from isotone.release.over_time import opened
+        from isotone.release.over_time import Vault, opened
 
         guarantee = self.checked().guarantee(epsilon, delta, rho)
         return opened(
             self.checked(),
             guarantee,
-            ledger,
-            Path(secrets),
+            Vault(ledger, Path(secrets)),
             Stated(title=title),
             request,
             again=again,
@@ -453,10 +452,10 @@ class Series(Description):
         call reads nothing and shows the same. Earlier periods that were passed over stay empty. ``folder`` is where the
         series is published.
         """
-        from isotone.release.over_time import closed
+        from isotone.release.over_time import Vault, closed
 
         where = None if folder is None else Path(folder)
-        return closed(self.checked(), data, period, ledger, Path(secrets), where, wait=wait).release
+        return closed(self.checked(), data, period, Vault(ledger, Path(secrets)), where, wait=wait).release
 
     def erase(self, unit: str, *, ledger: Ledger, secrets: str | os.PathLike[str]) -> None:
         """Freeze the lines of a unit in the register under a random name, as its owner asked to be forgotten.

@@ -318,7 +318,9 @@ class TableKind(Kind):
     def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
         """The mechanism for counts up to 20."""
         if name == GaussianTableMechanism.__name__:
-            return attack(GaussianTableMechanism(20, epsilon=epsilon, delta="1e-3"), trials, progress)
+            return attack(
+                GaussianTableMechanism(20, Guarantee.approximate(epsilon, "1e-3")), trials, progress
+            )
         return attack(TwoStageMechanism(20, epsilon), trials, progress)
 
     def rebuild(self, manifest: Manifest) -> TableMechanism:
