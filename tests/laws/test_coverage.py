@@ -30,7 +30,7 @@ from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.result import Release
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
-from isotone.series.two_scale import over_time
+from isotone.series.two_scale import Scales, over_time
 from tests.laws.test_counts import MECHANISMS, MORE
 from tests.support.chisquare import FALSE_ALARM
 from tests.support.mechanisms import concrete_classes, functions
@@ -297,7 +297,7 @@ OVER_TIME: dict[str, tuple[int, Any]] = {
 
 
 def scales(stages: Poset, periods: int) -> TwoScaleMechanism:
-    return TwoScaleMechanism(stages, periods, 1, anchors=[periods - 1], share="0.3", fine="chains")
+    return TwoScaleMechanism(stages, periods, 1, Scales([periods - 1], "0.3", "chains"))
 
 
 @pytest.mark.parametrize("name", OVER_TIME)

@@ -20,7 +20,7 @@ from isotone.counts import PosetMechanism
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
-from isotone.series.two_scale import GAIN_BITS, over_time
+from isotone.series.two_scale import GAIN_BITS, Scales, over_time
 from tests.support.noise_scripts import enumerated
 
 TINY = [(Poset.chain("ab"), 2), (Poset.chain("ab"), 3), (Poset.chain("abc"), 2), (Poset.antichain("ab"), 2)]
@@ -84,7 +84,9 @@ def worst_loss(
 
 def two_scale(stages: Poset, periods: int, epsilon: int, **more: Any) -> TwoScaleMechanism:
     made: dict[str, Any] = {"anchors": [periods - 1], "share": "0.3", "fine": "product", **more}
-    return TwoScaleMechanism(stages, periods, epsilon, **made)
+    scales = Scales(*(made.pop(name) for name in Scales._fields))
+    guarantee = Guarantee.pure(epsilon, neighbours=made.pop("neighbours", "add-remove"))
+    return TwoScaleMechanism(stages, periods, guarantee, scales, **made)
 
 
 REACHES = [(4, 4), (1, 4), (1, 2), (4, 4)]

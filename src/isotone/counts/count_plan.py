@@ -44,7 +44,7 @@ from isotone.counts.mechanism import (
     log_differences,
     log_hull,
 )
-from isotone.counts.order_gaussian import OrderGaussianMechanism
+from isotone.counts.order_gaussian import OrderGaussianMechanism, shape_of
 from isotone.counts.relaxation import Relaxation
 from isotone.counts.tree_field import TreeFieldMechanism
 from isotone.errors import InputError
@@ -199,7 +199,10 @@ def candidates(setting: Setting, guarantee: Guarantee) -> list[Candidate]:
         return Candidate(build, least)
 
     def order_gaussian(g: Guarantee, progress: Progress) -> AdditiveMechanism:
-        return OrderGaussianMechanism(P, **budget_of(g), **setting.common(g), progress=progress)
+        shape_of(
+            P.canonical.order, setting.max_size, g.neighbours, progress
+        )  # kept, and found by the mechanism
+        return OrderGaussianMechanism(P, **budget_of(g), **setting.common(g))
 
     bounded: list[Candidate] = []
     if setting.max_size is not None and setting.max_size < len(P) <= BOUNDED_REACH:

@@ -143,7 +143,7 @@ class GaussianMechanism(ConcentratedMechanism, IndependentMechanism):
 
     noise: Gaussian
 
-    def _prepare(self, progress: Progress) -> None:
+    def _prepare(self) -> None:
         self._measure(Gaussian(gaussian_variance(self.guarantee, self.sensitivity.l2_squared)))
 
     @property
@@ -175,7 +175,7 @@ class DiscreteGaussianMechanism(ConcentratedMechanism, IndependentMechanism):
 
     noise: DiscreteGaussian
 
-    def _prepare(self, progress: Progress) -> None:
+    def _prepare(self) -> None:
         guarantee = self.guarantee
         concentrated = (
             guarantee.rho if guarantee.kind == "zcdp" else largest_rho(guarantee.epsilon, guarantee.delta)

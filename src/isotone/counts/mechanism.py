@@ -18,7 +18,7 @@ from isotone.array_types import Floats, Ints
 from isotone.counts.consistency import consistent
 from isotone.errors import InputError, OrderError
 from isotone.linear.mechanism import AdditiveNoise, LinearMechanism
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Error
 from isotone.noise.simulate import refuse_simulated
 from isotone.order import Poset
 from isotone.order.bipartitions.small import is_small, part_of
@@ -475,13 +475,12 @@ class ConcentratedMechanism(AdditiveMechanism):
         neighbours: Neighbours = "add-remove",
         contributions: int = 1,
         max_size: int | None = None,
-        progress: Progress = no_progress,
     ) -> None:
         self._settle(P, gaussian_guarantee(epsilon, delta, rho, neighbours), contributions, max_size)
-        self._prepare(progress)
+        self._prepare()
 
     @abstractmethod
-    def _prepare(self, progress: Progress) -> None:
+    def _prepare(self) -> None:
         """Calibrate the noise to the settled guarantee and sensitivity."""
 
 

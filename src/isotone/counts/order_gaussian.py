@@ -593,8 +593,8 @@ class OrderGaussianMechanism(ConcentratedMechanism, LinearCounts):
     strategy: Embedded = field(repr=False, compare=False)
     noise: Gaussian
 
-    def _prepare(self, progress: Progress) -> None:
-        self._set(shape=shape_of(self.P.canonical.order, self.max_size, self.neighbours, progress))
+    def _prepare(self) -> None:
+        self._set(shape=shape_of(self.P.canonical.order, self.max_size, self.neighbours))
         self._scale(gaussian_variance(self.guarantee) * self.unit.changes**2)
 
     def _scale(self, multiplier: Fraction) -> None:

@@ -69,9 +69,9 @@ class CausalGaussianMechanism(OrderGaussianMechanism):
             raise InputError("Gaussian noise needs a guarantee with ρ, or with ε and δ.")
         self._set(stages=stages, periods=whole_number(periods, "periods"))
         self._settle(over_time(stages, self.periods), guarantee, contributions, None)
-        self._prepare(progress)
+        self._fit(progress)
 
-    def _prepare(self, progress: Progress) -> None:
+    def _fit(self, progress: Progress) -> None:
         """Fit the ellipse with all periods of a stage together, where it starts better, and number elements by time."""
         n, within = len(self.P), np.asarray(self.stages.linear_order)
         places = np.arange(n).reshape(self.periods, -1)[:, within]

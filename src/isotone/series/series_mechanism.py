@@ -22,9 +22,9 @@ from isotone.order import Poset
 from isotone.order.bipartitions.counting import within_reach
 from isotone.privacy.checks import one_of
 from isotone.privacy.draws import ExactDraws
-from isotone.privacy.guarantee import ADDING, Unit
+from isotone.privacy.guarantee import ADDING, Guarantee, Unit
 from isotone.series.causal import CausalGaussianMechanism
-from isotone.series.two_scale import TwoScaleMechanism, over_time
+from isotone.series.two_scale import Scales, TwoScaleMechanism, over_time
 
 LARGEST = 1000
 """So many counts, stages times periods, a series has at most."""
@@ -140,7 +140,8 @@ class SeriesMechanism(AdditiveMechanism):
         if isinstance(self.noise, TwoScaleMechanism):
             noise = self.noise
             relaxations = [_relaxation(part) for part in (noise.coarse_noise, noise.fine_noise)]
-            plain |= {"anchors": list(noise.anchors), "share": str(noise.share), "fine": noise.fine}
+            anchors, share, fine = noise.scales
+            plain |= {"anchors": list(anchors), "share": str(share), "fine": fine}
             plain |= {"relaxations": relaxations, "gain": noise.gain.tolist()}
         elif isinstance(self.noise, PosetMechanism):
             plain["relaxations"] = [_relaxation(self.noise)]
@@ -177,12 +178,13 @@ def rebuild(stages: Poset, periods: int, recipe: Mapping[str, Any]) -> SeriesMec
         _require_known(whole, relaxation)
         return SeriesMechanism(stages, periods, PosetMechanism(whole, relaxation=relaxation, **given))
     coarse, fine = found
-    _require_known(over_time(order, len(given["anchors"])), coarse)
-    if given["fine"] == "product":
+    scales = Scales(*(given.pop(name) for name in Scales._fields))
+    _require_known(over_time(order, len(scales.anchors)), coarse)
+    if scales.fine == "product":
         _require_known(over_time(order, periods), fine)
-    return SeriesMechanism(
-        stages, periods, TwoScaleMechanism(order, periods, relaxations=(coarse, fine), **given)
-    )
+    guarantee = Guarantee.pure(given.pop("epsilon"), neighbours=given.pop("neighbours", ADDING))
+    noise = TwoScaleMechanism(order, periods, guarantee, scales, relaxations=(coarse, fine), **given)
+    return SeriesMechanism(stages, periods, noise)
 
 
 def _require_known(P: Poset, relaxation: Relaxation | None) -> None:

@@ -21,7 +21,7 @@ from isotone.privacy.checks import one_of, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
 from isotone.series.causal import CausalGaussianMechanism
 from isotone.series.series_mechanism import LARGEST, SeriesMechanism
-from isotone.series.two_scale import Fine, TwoScaleMechanism, over_time
+from isotone.series.two_scale import Fine, Scales, TwoScaleMechanism, over_time
 
 Matters = Literal["all", "last", "changes"]
 
@@ -128,9 +128,9 @@ def _candidates(
     if periods > 1:
         fine: Fine = "product" if n <= LARGEST_FINE else "chains"
         anchors, share, relaxations = _best_anchors(order, periods, fine, aim, progress)
-        scales: dict[str, Any] = {"anchors": anchors, "share": share, "fine": fine}
-        made = TwoScaleMechanism(order, periods, epsilon, **whose, **scales, relaxations=relaxations)
-        yield "two scales", SeriesMechanism(stages, periods, made)
+        scales, pure = Scales(anchors, share, fine), unit.pure(epsilon)
+        noise = TwoScaleMechanism(order, periods, pure, scales, unit.contributions, relaxations=relaxations)
+        yield "two scales", SeriesMechanism(stages, periods, noise)
 
 
 def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **whose: Any) -> PosetMechanism:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +20,13 @@ from isotone.array_types import Floats, Ints
 from isotone.counts.knorm import PosetMechanism
 from isotone.counts.mechanism import AdditiveMechanism
 from isotone.errors import InputError
-from isotone.mechanism import Error, Progress, no_progress
+from isotone.mechanism import Error
 from isotone.noise.simulate import Simulated
 from isotone.order import Poset
 from isotone.privacy.checks import Number, one_of, whole_number
 from isotone.privacy.checks import share as checked_share
 from isotone.privacy.draws import ExactDraws
-from isotone.privacy.guarantee import Guarantee, Neighbours
+from isotone.privacy.guarantee import Guarantee
 
 GAIN_BITS = 20
 """The gain is given in whole numbers of ``2**-GAIN_BITS``."""
@@ -43,6 +43,22 @@ def over_time(stages: Poset, periods: int) -> Poset:
     return product.rename(lambda place: f"{place[0]} {place[1]}")
 
 
+class Scales(NamedTuple):
+    """The periods of the coarse draw, its share of epsilon, and whether the fine draw has all relations or those in time."""
+
+    anchors: Sequence[int]
+    share: Any
+    fine: Fine
+
+    def checked(self, periods: int) -> Scales:
+        """The same as plain values, for so many periods."""
+        anchors = tuple(whole_number(t, "anchors", least=0, most=periods - 1) for t in self.anchors)
+        if not anchors or sorted(set(anchors)) != list(anchors):
+            raise InputError("anchors must be periods, counted from 0, in the sequence of time, each once.")
+        fine = one_of(self.fine, "fine", ("product", "chains"))
+        return Scales(anchors, checked_share(self.share, "share"), fine)
+
+
 @dataclass(frozen=True, init=False)
 class TwoScaleMechanism(AdditiveMechanism):
     """Counts of stages reached by the end of each period, with noise that is drawn on two scales.
@@ -56,16 +72,14 @@ class TwoScaleMechanism(AdditiveMechanism):
     sections 2 and 3).
     Error: ``error()`` needs no data; the gain is that of least squares.
 
-    >>> m = TwoScaleMechanism(Poset.chain(["dose 2", "dose 1"]), 6, epsilon=1, anchors=[2, 5], share="0.3", fine="chains")
+    >>> m = TwoScaleMechanism(Poset.chain(["dose 2", "dose 1"]), 6, 1, Scales((2, 5), "0.3", "chains"))
     >>> m.release([0] * 12).shape
     (12,)
     """
 
     stages: Poset
     periods: int
-    anchors: tuple[int, ...]
-    share: Fraction
-    fine: Fine
+    scales: Scales
     gain: NDArray[np.int64] = field(repr=False, compare=False)
     coarse_noise: PosetMechanism = field(repr=False, compare=False)
     fine_noise: PosetMechanism = field(repr=False, compare=False)
@@ -74,40 +88,34 @@ class TwoScaleMechanism(AdditiveMechanism):
         self,
         stages: Poset,
         periods: int,
-        epsilon: Number,
-        neighbours: Neighbours = "add-remove",
+        epsilon: Number | Guarantee,
+        scales: Scales,
         contributions: int = 1,
         *,
-        anchors: Sequence[int],
-        share: Number,
-        fine: Fine,
         gain: ArrayLike | None = None,
         relaxations: Any = (None, None),
-        progress: Progress = no_progress,
     ) -> None:
         length = whole_number(periods, "periods")
-        chosen = tuple(whole_number(t, "anchors", least=0, most=length - 1) for t in anchors)
-        if not chosen or sorted(set(chosen)) != list(chosen):
-            raise InputError("anchors must be periods, counted from 0, in the sequence of time, each once.")
-        self._set(stages=stages, periods=length, anchors=chosen, share=checked_share(share, "share"))
-        self._set(fine=one_of(fine, "fine", ("product", "chains")))
-        guarantee = Guarantee.pure(epsilon, neighbours=neighbours)
+        checked = scales.checked(length)
+        self._set(stages=stages, periods=length, scales=checked)
+        guarantee = epsilon if isinstance(epsilon, Guarantee) else Guarantee.pure(epsilon)
+        if guarantee.kind != "pure":
+            raise InputError("Noise on two scales is for pure ε.")
         self._settle(over_time(stages, length), guarantee, contributions, None)
-        fine_stages = stages if fine == "product" else Poset.antichain(stages.elements)
+        fine_stages = stages if checked.fine == "product" else Poset.antichain(stages.elements)
         parts = (
-            ("coarse_noise", over_time(stages, len(chosen)), self.share),
-            ("fine_noise", over_time(fine_stages, length), 1 - self.share),
+            ("coarse_noise", over_time(stages, len(checked.anchors)), checked.share),
+            ("fine_noise", over_time(fine_stages, length), 1 - checked.share),
         )
         for (name, order, part), relaxation in zip(parts, relaxations, strict=True):
             given = guarantee.epsilon * part, guarantee.neighbours, self.contributions
-            made = PosetMechanism(order, *given, relaxation=relaxation, progress=progress)
-            self._set(**{name: made})
+            self._set(**{name: PosetMechanism(order, *given, relaxation=relaxation)})
         self._set(gain=self._least_squares_gain() if gain is None else self._checked_gain(gain))
 
     @property
     def anchored(self) -> Ints:
         """The positions of the counts that the coarse draw is about."""
-        return np.arange(len(self.P)).reshape(self.periods, -1)[list(self.anchors)].ravel()
+        return np.arange(len(self.P)).reshape(self.periods, -1)[list(self.scales.anchors)].ravel()
 
     def _least_squares_gain(self) -> Ints:
         fine, coarse = self.fine_noise.covariance(), self.coarse_noise.covariance()
@@ -191,4 +199,5 @@ class TwoScaleMechanism(AdditiveMechanism):
         raise InputError("Noise on two scales is one draw for the whole series and has no parts.")
 
     def __str__(self) -> str:
-        return f"noise on two scales, {len(self.anchors)} period{'s' * (len(self.anchors) != 1)} with {float(self.share):.0%} of epsilon"
+        number, share = len(self.scales.anchors), float(self.scales.share)
+        return f"noise on two scales, {number} period{'s' * (number != 1)} with {share:.0%} of epsilon"

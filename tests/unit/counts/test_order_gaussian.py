@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 from tests.support.isotonic import sparse_poset
 
 from isotone.counts import GaussianMechanism, OrderGaussianMechanism
+from isotone.counts.order_gaussian import shape_of
 from isotone.errors import InputError
 from isotone.mechanism import Mechanism
 from isotone.noise.simulate import Simulated
@@ -209,9 +210,7 @@ def test_mechanisms_are_values() -> None:
 
 def test_progress_goes_forward() -> None:
     seen: list[float] = []
-    OrderGaussianMechanism(
-        sparse_poset(20, 0.2, np.random.default_rng(99)), rho=1, progress=lambda f, what: seen.append(f)
-    )
+    shape_of(sparse_poset(20, 0.2, np.random.default_rng(99)), progress=lambda f, _: seen.append(f))
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 

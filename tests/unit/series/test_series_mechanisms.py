@@ -26,7 +26,7 @@ from isotone.series import (
     series_mechanism,
 )
 from isotone.series.series_mechanism import rebuild
-from isotone.series.two_scale import GAIN_BITS, over_time
+from isotone.series.two_scale import GAIN_BITS, Scales, over_time
 
 TINY = [(Poset.chain("ab"), 2), (Poset.chain("ab"), 3), (Poset.chain("abc"), 2), (Poset.antichain("ab"), 2)]
 FORK = Poset(["root", "left", "right"], [("left", "root"), ("right", "root")])
@@ -58,9 +58,11 @@ def test_a_product_of_three_orders_compares_in_every_place() -> None:
         assert product.leq(one, two) == all(P.leq(a, b) for P, a, b in zip(orders, one, two, strict=True))
 
 
-def two_scale(stages: Poset, periods: int, **more: object) -> TwoScaleMechanism:
-    made = {"anchors": [periods - 1], "share": "0.3", "fine": "product", **more}
-    return TwoScaleMechanism(stages, periods, 1, **made)  # pyright: ignore[reportArgumentType]
+def two_scale(stages: Poset, periods: int, **more: Any) -> TwoScaleMechanism:
+    made: dict[str, Any] = {"anchors": [periods - 1], "share": "0.3", "fine": "product", **more}
+    scales = Scales(*(made.pop(name) for name in Scales._fields))
+    guarantee = Guarantee.pure(1, neighbours=made.pop("neighbours", "add-remove"))
+    return TwoScaleMechanism(stages, periods, guarantee, scales, **made)
 
 
 @given(st.data())
@@ -104,9 +106,9 @@ def loss_of_law(m: TwoScaleMechanism, rounded: object) -> float:
         return {y: math.exp(-rate * max(0, *y) - rate * max(0, *(-x for x in y))) for y in points}
 
     total: dict[tuple[int, ...], float] = {}
-    rest = float(1 - m.share)
+    rest = float(1 - m.scales.share)
     gain = m.gain / 2**GAIN_BITS
-    coarse = law(k, float(m.share))
+    coarse = law(k, float(m.scales.share))
     for fine, p in law(n, rest).items():
         for anchor, q in coarse.items():
             real = np.array(fine) + gain @ (np.array(anchor) - np.array(fine)[m.anchored])
