@@ -9,13 +9,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
+from scipy.stats import binom
 
 from common import save_figure, write_table
 from isotone.mechanism import Progress
+from isotone.privacy.calibration import sigma_squared
 from isotone.tables.matrices.geometric import geometric_matrix
 
 Floats = NDArray[np.float64]
+EPSILON, DELTA, MOST = 1.0, 1e-6, 80
+"""What several contributions may cost together, and the most of them."""
 LOSSES = {"absolute": 1, "squared": 2}
 
 
@@ -91,6 +95,22 @@ def distributions(n: int, number: int) -> list[Floats]:
     return [*found, *(rng.dirichlet(np.full(n * n, 0.5)) for _ in range(number - len(found)))]
 
 
+def exact_delta(epsilon: float, number: int) -> float:
+    """The δ at ``EPSILON`` of so many independent steps with two-sided geometric noise of rate ``epsilon``, exactly: each has the
+    loss ε or −ε, as randomised response."""
+    ahead = np.arange(number + 1)
+    loss = (2 * ahead - number) * epsilon
+    chance = binom.pmf(ahead, number, 1 / (1 + np.exp(-epsilon)))
+    return float(np.sum(chance * np.maximum(0, -np.expm1(EPSILON - loss))))
+
+
+def contributions(number: int) -> tuple[int, float, float, float, float]:
+    """The variance of noise on a count for a person with so many: pure, pure by exact composition, and Gaussian."""
+    rate = float(brentq(lambda each: exact_delta(each, number) - DELTA, EPSILON / number, 2 * EPSILON))  # pyright: ignore
+    pure, composed = (0.5 / np.sinh(each / 2) ** 2 for each in (EPSILON / number, rate))
+    return number, rate * number / EPSILON, pure, composed, number * float(sigma_squared(EPSILON, DELTA))
+
+
 def run(out: Path, quick: bool, progress: Progress) -> None:
     """Write the ratio of both costs for every tiny case."""
     rows: list[tuple[object, ...]] = []
@@ -108,6 +128,11 @@ def run(out: Path, quick: bool, progress: Progress) -> None:
         rows.append(("one category", 7, steps, epsilon, name, len(ratios), *_shown(ratios)))
     names = ("question", "counts", "steps", "epsilon", "loss", "cases", "least", "mean", "most")
     write_table(out, "ratios", {each: [row[at] for row in rows] for at, each in enumerate(names)})
+    found = [contributions(number) for number in range(2, MOST + 1)]
+    columns = ("contributions", "rate", "pure", "composed", "gaussian")
+    write_table(
+        out, "contributions", {each: [f"{row[at]:.5g}" for row in found] for at, each in enumerate(columns)}
+    )
     _picture(out, rows)
     progress(1.0, "done")
 
