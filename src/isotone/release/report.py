@@ -7,14 +7,13 @@ import re
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 from html import escape
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.contributions import rows_in_words
-from isotone.release.kinds.kind import Page, kind_named
+from isotone.release.kinds.kind import Page, kind_named, versions
 from isotone.release.result import in_digits
 
 if TYPE_CHECKING:
@@ -258,8 +257,7 @@ def report_html(release: Release) -> str:
 
 def generator() -> str:
     """The versions that draw the page. The same ones draw the same page from the same folder."""
-    made_with = ("isotone", "numpy", "scipy")
-    return ", ".join(f"{name} {version(name)}" for name in made_with)
+    return ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
 
 
 def guarantee_in_words(guarantee: Guarantee) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import wraps
+from functools import cached_property, wraps
 from html import escape
 from importlib.util import find_spec
 from inspect import signature
@@ -582,12 +582,12 @@ class Release(Questions):
         """The kind of release, such as counts, a table or a curve."""
         return self.manifest.kind
 
-    @property
+    @cached_property
     def guarantee(self) -> Guarantee:
         """The guarantee."""
         return guarantee_from(self.manifest.guarantee)
 
-    @property
+    @cached_property
     def order(self) -> Poset:
         """The order of a release of counts."""
         written = self.manifest["description"].get("order")
