@@ -1,12 +1,14 @@
 """Every kind of interval, band and simultaneous width holds as often as it states.
 
-What states a confidence is found by the parameter of that name: a new kind that has no test listed here fails. Widths of counts are
-tried for every mechanism that is found, at two sizes and two confidences, on draws of the released noise.
+What states a confidence is found by the parameter of that name, in all packages: a new kind that has no test listed here fails. Widths of
+counts are tried for every mechanism that is found, at two sizes and two confidences, on draws of the released noise; what readers answer is
+asked in test_intervals.py.
 """
 # pyright: reportConstantRedefinition=false
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import math
@@ -21,16 +23,20 @@ from scipy.stats import binom, norm
 from isotone.counts import DiscreteLaplaceMechanism, PosetMechanism
 from isotone.counts.breakdown import read_breakdown
 from isotone.counts.margins import MarginsMechanism
+from isotone.curves.calibration.reliability import calibration_error
+from isotone.curves.posterior import NoisySums
 from isotone.errors import InputError
 from isotone.inference import Measured, summed
 from isotone.linear.mechanism import Law, gaussian_reach
 from isotone.linear.strategy import Noise
+from isotone.noise import simulate
 from isotone.noise.simulate import public_stream
 from isotone.order import Poset
 from isotone.privacy.guarantee import Guarantee
 from isotone.release.result import Release
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
 from isotone.series.two_scale import Scales, over_time
+from isotone.tables import TwoStageMechanism
 from tests.laws.test_counts import MECHANISMS, MORE
 from tests.support.chisquare import FALSE_ALARM
 from tests.support.mechanisms import concrete_classes, functions
@@ -42,6 +48,11 @@ ALONE = f"{HERE}::test_each_count_is_inside_as_often_as_stated"
 TOGETHER = f"{HERE}::test_all_counts_are_inside_at_once_as_often_as_stated"
 DERIVED = f"{HERE}::test_contrasts_shares_and_regions_hold_as_often_as_stated"
 QUANTILES = f"{HERE}::test_noise_is_above_its_quantile_as_seldom_as_stated"
+PLANS, ANSWERED = (
+    "tests/unit/counts/test_plan.py",
+    "tests/laws/test_intervals.py::test_an_answer_holds_as_often_as_stated_and_a_part_of_its_width_does_not",
+)
+OF_TABLES = f"{HERE}::test_counts_of_a_table_are_inside_as_often_as_stated"
 LAW, LINE = "tests/unit/counts/test_law.py", "tests/unit/distribution/test_line_bands.py"
 BANDS, SUMS = "tests/unit/curves/test_bands.py", "tests/unit/tables/test_sum_reach.py"
 COUNTS_OF_TABLES = "tests/unit/tables/test_published_table.py"
@@ -53,28 +64,27 @@ WIDTHS = {
 }
 """What every mechanism for counts has. The tests try it for each that is found, so that no class is named here."""
 TESTED: dict[str, str] = {
-    "counts.count_plan.CountPlan.epsilon_for": "tests/unit/counts/test_plan.py",
-    "counts.count_plan.CountPlan.rho_for": "tests/unit/counts/test_plan.py",
+    "counts.count_plan.CountPlan.epsilon_for": f"{PLANS}::test_epsilon_for_is_the_smallest_that_keeps_within_the_error",
+    "counts.count_plan.CountPlan.rho_for": f"{PLANS}::test_rho_for_inverts_a_plan_that_spends_rho",
     "counts.knorm.RateOne.alone": ALONE,
     "counts.knorm.RateOne.together": TOGETHER,
     "counts.margins.MarginsMechanism.half_widths": f"{HERE}::test_margins_are_inside_as_often_as_stated",
     "counts.margins.MarginsMechanism.unrounded_half_widths": f"{HERE}::test_margins_are_inside_as_often_as_stated",
-    "counts.margins.MarginsMechanism.simultaneous_half_width": "tests/unit/counts/test_breakdown_noise.py",
-    "counts.margins.MarginsMechanism.bounded_half_widths": "tests/unit/counts/test_breakdown_noise.py"
-    "::test_intervals_hold_for_the_worst_law_and_are_not_absurd",
-    "counts.margins.draws_of_margins": "tests/unit/counts/test_breakdown_noise.py",
+    "counts.margins.MarginsMechanism.simultaneous_half_width": f"{HERE}::test_all_margins_are_inside_at_once_as_often_as_stated",
+    "counts.margins.MarginsMechanism.bounded_half_widths": f"{HERE}::test_margins_are_inside_as_often_as_stated",
+    "counts.margins.draws_of_margins": "tests/unit/counts/test_breakdown_noise.py::test_without_enough_draws_the_bound_is_all_there_is",
     "counts.tree_field.FieldLaw.half_widths": ALONE,
     "counts.tree_field.FieldLaw.common_half_width": TOGETHER,
-    "linear.mechanism.Law.half_width": LAW,
-    "linear.mechanism.Law.half_widths": LAW,
-    "linear.mechanism.Law.simultaneous_half_width": LAW,
+    "linear.mechanism.Law.half_width": f"{HERE}::test_a_law_bounds_its_own_noise",
+    "linear.mechanism.Law.half_widths": f"{HERE}::test_a_law_bounds_its_own_noise",
+    "linear.mechanism.Law.simultaneous_half_width": f"{HERE}::test_a_law_bounds_its_own_noise",
     "linear.mechanism.Law.upper": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
     "linear.mechanism.rank": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
     "linear.mechanism.upper_draw": f"{LAW}::test_the_rank_is_the_least_that_is_false_once_in_a_million",
     "linear.mechanism.require_known": f"{LAW}::test_a_confidence_that_no_draw_can_show_is_refused",
-    "linear.mechanism.log_concave_reach": LAW,
+    "linear.mechanism.log_concave_reach": f"{HERE}::test_margins_are_inside_as_often_as_stated",
     "linear.mechanism.gaussian_reach": QUANTILES,
-    "linear.mechanism.rounding_reach": LAW,
+    "linear.mechanism.rounding_reach": f"{LAW}::test_what_rounding_moves_stays_within_its_reach",
     **dict.fromkeys(
         (f"linear.strategy.{kind}.upper_quantile" for kind in ("Noise", *(kind.__name__ for kind in NOISES))),
         QUANTILES,
@@ -87,39 +97,40 @@ TESTED: dict[str, str] = {
     "inference.clipped": DERIVED,
     "inference.summed": f"{HERE}::test_sums_over_groups_hold_as_often_as_stated",
     "inference.Measured.rank": f"{HERE}::test_ranks_hold_as_often_as_stated",
-    "inference.Measured.shares": "tests/unit/release/test_derived_laws.py",
-    "inference.changes": "tests/unit/release/test_derived_laws.py",
-    "inference.population_proportion": "tests/unit/inference/test_population.py",
-    "inference.population_share": "tests/unit/inference/test_population.py",
-    "curves.bands.population_band": f"{BANDS}::test_bands_cover_and_a_fifth_of_the_width_does_not",
-    "curves.bands.records_band": f"{BANDS}::test_bands_cover_and_a_fifth_of_the_width_does_not",
+    "inference.Measured.shares": ANSWERED,
+    "inference.changes": ANSWERED,
+    "inference.population_proportion": ANSWERED,
+    "inference.population_share": ANSWERED,
+    "curves.bands.population_band": ANSWERED,
+    "curves.bands.records_band": ANSWERED,
     "curves.bands.credible_band": f"{BANDS}::test_a_credible_band_leaves_out_half_of_what_is_left_on_either_side",
     "curves.bands.log_threshold": f"{BANDS}::test_the_threshold_shares_what_may_go_wrong",
     "curves.bands.MeasuredSums.band": f"{BANDS}::test_the_estimator_gives_three_bands_of_its_own_sums",
     "curves.regression.EvaluatedCurve.band": f"{BANDS}::test_the_estimator_gives_three_bands_of_its_own_sums",
-    "curves.poset_regression.PrivatePosetRegression.band": "tests/unit/curves/test_poset_regression.py",
-    "curves.calibration.calibrator.PrivateCalibrator.band": "tests/unit/curves/test_calibration.py",
-    "curves.calibration.calibrator.PrivateCalibrator.reliability": "tests/unit/curves/test_calibration.py",
-    "curves.calibration.reliability.calibration_error": "tests/unit/curves/test_calibration.py",
-    "tables.estimate.Beliefs.intervals": COUNTS_OF_TABLES,
-    "tables.estimate.Beliefs.content": COUNTS_OF_TABLES,
-    "tables.estimate.content": COUNTS_OF_TABLES,
-    "tables.estimate.shortest": COUNTS_OF_TABLES,
-    "tables.estimate.is_shortest": COUNTS_OF_TABLES,
-    "tables.published_table.Stratum.intervals": COUNTS_OF_TABLES,
-    "tables.published_table.PublishedTable.interval": COUNTS_OF_TABLES,
-    "tables.published_table.from_noise": SUMS,
-    "tables.published_table.reach": SUMS,
+    "curves.poset_regression.PrivatePosetRegression.band": "tests/unit/curves/test_poset_regression.py"
+    "::test_a_band_is_refused_with_its_reason",
+    "curves.calibration.calibrator.PrivateCalibrator.band": "tests/unit/curves/test_calibration.py"
+    "::test_units_with_several_records_get_the_band_of_the_records",
+    "curves.calibration.calibrator.PrivateCalibrator.reliability": "tests/unit/curves/test_calibration.py"
+    "::test_the_diagram_is_made_of_the_released_sums_alone",
+    "curves.calibration.reliability.calibration_error": f"{HERE}::test_a_calibration_error_is_inside_its_limits",
+    "tables.estimate.Beliefs.intervals": OF_TABLES,
+    "tables.estimate.Beliefs.content": OF_TABLES,
+    "tables.estimate.content": f"{COUNTS_OF_TABLES}::test_four_standard_deviations_of_chance_leave_92_in_100",
+    "tables.estimate.shortest": f"{COUNTS_OF_TABLES}::test_an_interval_is_the_shortest_with_its_content",
+    "tables.estimate.is_shortest": f"{COUNTS_OF_TABLES}::test_an_interval_that_drops_its_likelier_end_or_can_spare_one_is_not_the_shortest",
+    "tables.published_table.Stratum.intervals": OF_TABLES,
+    "tables.published_table.PublishedTable.interval": OF_TABLES,
+    "tables.published_table.from_noise": f"{COUNTS_OF_TABLES}::test_intervals_of_few_categories_hold_for_every_count",
+    "tables.published_table.reach": f"{SUMS}::test_sums_keep_their_distance_whatever_the_true_counts",
     "distribution.band.band_for_records": f"{LINE}::test_the_band_for_the_records_holds_as_often_as_stated",
     "distribution.band.band_for_population": f"{LINE}::test_the_band_for_the_population_holds_as_often_as_stated",
     "distribution.band.shares_band": f"{LINE}::test_the_band_for_the_records_holds_as_often_as_stated",
-    "distribution.band.totals_bounds": LINE,
-    "distribution.band.TotalsLaw.upper": LINE,
+    "distribution.band.totals_bounds": f"{LINE}::test_bounds_of_totals_are_whole_numbers_that_do_not_fall",
+    "distribution.band.TotalsLaw.upper": f"{LINE}::test_a_bound_is_the_least_rank_that_is_passed_as_seldom_as_stated",
     "distribution.band.checked": f"{LINE}::test_a_confidence_that_draws_cannot_tell_is_refused",
-    "distribution.survival.band_for_survival": "tests/unit/distribution/test_survival.py"
-    "::test_the_band_holds_for_both_estimators_as_often_as_stated",
-    "distribution.survival.SurvivalFigures.measured": "tests/unit/distribution/test_survival.py"
-    "::test_figures_of_a_release_lie_around_those_of_the_records",
+    "distribution.survival.band_for_survival": ANSWERED,
+    "distribution.survival.SurvivalFigures.measured": ANSWERED,
 }
 """What states a confidence, or what is left of it, and where its coverage, or the bound that it is made of, is tested."""
 STATES = ("confidence", "outside", "level", "tail")
@@ -131,7 +142,14 @@ LEVELS = {
     "linear.least_squares.Hierarchy.below",
     "distribution.figures.LineFigures.quantile",
 }
-PACKAGES = ("counts", "linear", "inference", "curves", "tables", "distribution", "series")
+PACKAGES = {"counts", "linear", "inference", "curves", "tables", "distribution"}
+ELSEWHERE = {
+    "release": "readers are asked in test_intervals.py; columns and pages show what the functions above give",
+    "cli": "asks readers",
+    "audit": "attacks mechanisms, and states no figure",
+    "order": "levels of a picture",
+}
+"""What else takes a parameter of such a name, and why it states nothing itself."""
 ANSWERS: dict[str, tuple[str, ...]] = {
     "contrast": ("contrast",),
     "share": ("share", "population_share"),
@@ -165,7 +183,7 @@ OTHERS = {
 
 def exists(where: str) -> bool:
     file, _, test = where.partition("::")
-    return not test or f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
+    return f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_whatever_a_release_answers_is_tested():
@@ -179,6 +197,24 @@ def test_whatever_a_release_answers_is_tested():
     assert asked == ANSWERS.keys()
     assert all(made_of in known for names in ANSWERS.values() for made_of in names)
     assert all(map(exists, OTHERS.values()))
+
+
+def test_whatever_takes_a_confidence_is_in_a_package_that_is_looked_at():
+    """By the text of all modules, whatever they define."""
+    found: set[str] = set()
+    source = ROOT / "src" / "isotone"
+    for path in source.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if any(f"{name}:" in text for name in STATES):
+            taken = {
+                arg.arg
+                for node in ast.walk(ast.parse(text))
+                if isinstance(node, ast.arguments)
+                for arg in (*node.args, *node.kwonlyargs)
+            }
+            if taken & set(STATES):
+                found.add(path.relative_to(source).parts[0].removesuffix(".py"))
+    assert found == PACKAGES | ELSEWHERE.keys()
 
 
 def stating() -> set[str]:
@@ -282,9 +318,22 @@ def test_margins_are_inside_as_often_as_stated(base, places):
     runs = 600
     noise = np.abs(np.asarray(mechanism.simulate(runs, np.random.default_rng(7))))
     for confidence in CONFIDENCES:
-        widths = mechanism.half_widths(confidence)
-        assert binom.cdf(np.sum(noise <= widths, axis=0).min(), runs, confidence) > FALSE_ALARM / 1_000
-        assert np.all(np.sum(noise <= widths / 4, axis=0) < confidence * runs)  # and not merely large
+        for widths in (mechanism.half_widths(confidence), mechanism.bounded_half_widths(confidence)):
+            assert binom.cdf(np.sum(noise <= widths, axis=0).min(), runs, confidence) > FALSE_ALARM / 1_000
+            assert np.all(np.sum(noise <= widths / 4, axis=0) < confidence * runs)  # and not merely large
+
+
+@pytest.mark.parametrize("places", [2, 6])
+def test_all_margins_are_inside_at_once_as_often_as_stated(places, monkeypatch):
+    breakdown = read_breakdown(["place"], {"place": [str(k) for k in range(places)]}, ["", "*"])
+    monkeypatch.setattr(MarginsMechanism, "law_draws", 1_000)
+    mechanism = MarginsMechanism(DiscreteLaplaceMechanism(Poset.chain("ab"), 1), breakdown)
+    runs = 300
+    most = np.abs(np.asarray(mechanism.simulate(runs, np.random.default_rng(7)))).max(axis=1)
+    for confidence in CONFIDENCES:
+        width = mechanism.simultaneous_half_width(confidence)
+        assert binom.cdf(np.sum(most <= width), runs, confidence) > FALSE_ALARM / 1_000
+        assert binom.cdf(np.sum(most <= width / 2), runs, confidence) < FALSE_ALARM
 
 
 OVER_TIME: dict[str, tuple[int, Any]] = {
@@ -412,3 +461,56 @@ def test_noise_is_above_its_quantile_as_seldom_as_stated(kind, scale):
             )
     for outside in (0.2, 0.05, 1e-3):
         assert norm.sf(gaussian_reach(outside)) == pytest.approx(outside / 2)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("size", [2, 9])
+def test_a_law_bounds_its_own_noise(size, confidence):
+    """Each number, all of them, and their sum, against fresh draws of the noise. Half of a width is too little."""
+    mechanism = DiscreteLaplaceMechanism(Poset.antichain(range(size)), Fraction(1, 4))
+    law, fresh = mechanism.law(draws=20_000), np.abs(mechanism.law("fresh", draws=DRAWS).draws)
+    total = np.abs(mechanism.law("fresh", draws=DRAWS).draws.sum(axis=1))
+    stated = {
+        "each": (fresh, law.half_widths(confidence)),
+        "all": (fresh.max(axis=1)[:, None], np.array([law.simultaneous_half_width(confidence)])),
+        "sum": (total[:, None], np.array([law.half_width(np.ones(size), confidence)])),
+    }
+    for noise, widths in stated.values():
+        assert held(np.sum(noise <= widths, axis=0), confidence, 100)
+        assert not held(np.sum(noise <= widths / 2, axis=0), confidence, 1)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("size", [40, 400], ids=["by noise", "by their distribution"])
+def test_counts_of_a_table_are_inside_as_often_as_stated(size, confidence):
+    """On average over the categories of a table, whose counts are spread like those of many real ones. Without both ends fewer are inside."""
+    rng, inside, within, runs = np.random.default_rng(5), 0, 0, 12
+    mechanism = TwoStageMechanism(30, "0.5")
+    for _ in range(runs):
+        counts = np.minimum(rng.negative_binomial(2, 0.2, size), 30)
+        low, high = mechanism.simulate_in_full(counts, rng).interval(confidence)
+        inside += int(np.sum((low <= counts) & (counts <= high)))
+        middle, half = (low + high) / 2, (high - low) / 2
+        within += int(np.sum(np.abs(counts - middle) <= half / 3))
+    assert binom.cdf(inside, runs * size, confidence - 0.03) > FALSE_ALARM
+    assert binom.cdf(within, runs * size, confidence - 0.03) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("size", [50, 600])
+def test_a_calibration_error_is_inside_its_limits(size, confidence):
+    """Scores that are off by 0.2, of which each lies somewhere in its bin. A twentieth of the width is too little."""
+    rng, scores, halves = np.random.default_rng(2), np.array([0.1, 0.3, 0.5, 0.7]), np.full(4, 0.05)
+    inside, within, runs = 0, 0, 120
+    for _ in range(runs):
+        n = rng.integers(size, 2 * size, 4)
+        own = scores + rng.uniform(-0.05, 0.05, 4)
+        ones = rng.binomial(n, np.minimum(scores + 0.2, 1))
+        truth = np.abs(ones - own * n).sum() / n.sum()
+        noise = np.asarray(simulate.two_sided_geometrics(rng, 1, 8)).reshape(2, 4)
+        sums = NoisySums(np.array([0, 5, 10, 15]), ones + noise[0], n - ones + noise[1], 1, Fraction(1), 20)
+        found = calibration_error(sums, scores, halves, 4, confidence)
+        inside += found.low <= truth <= found.high
+        within += abs(truth - (found.low + found.high) / 2) <= (found.high - found.low) / 40
+    assert binom.cdf(inside, runs, confidence) > FALSE_ALARM
+    assert binom.cdf(within, runs, confidence) < FALSE_ALARM

@@ -120,22 +120,24 @@ def test_an_interval_of_all_confidence_has_all_counts():
     assert shortest(np.array([0.5, 0.25, 0.25 - 1e-9]), 1.0) == (0, 2)
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize(
     "measured",
     [TwoStageMechanism(50, epsilon).measurement(SMALL - 1) for epsilon in ("0.1", "0.3", "1", "2")]
+    + [TwoStageMechanism(7, "0.7").measurement(SMALL - 1)]
     + [GaussianMeasurement(50, None, Fraction(variance)) for variance in (1, 9, 400)],
 )
-def test_intervals_of_few_categories_hold_for_every_count(measured):
+def test_intervals_of_few_categories_hold_for_every_count(measured, level):
     """Exactly, by the law of the noise. A shorter reach would not do for a count in the middle."""
-    for count in range(51):
+    for count in range(measured.upper + 1):
         errors, law = measured.errors(count)
-        low, high = from_noise(count + errors, measured, 0.95)
-        assert law @ ((low <= count) & (count <= high)) >= 0.95 - 1e-9
-        assert np.all((low >= 0) & (low <= high) & (high <= 50))
+        low, high = from_noise(count + errors, measured, level)
+        assert law @ ((low <= count) & (count <= high)) >= level - 1e-9
+        assert np.all((low >= 0) & (low <= high) & (high <= measured.upper))
     errors, law = measured.errors(0)
-    low, _ = from_noise(errors, measured, 0.95)
+    low, _ = from_noise(errors, measured, level)
     far = errors[low == 0].max()  # the largest noise that leaves 0 inside
-    assert law[np.abs(errors) < far].sum() < 0.95
+    assert law[np.abs(errors) < far].sum() < level
 
 
 def test_a_stratum_of_few_categories_has_the_intervals_of_its_noise():
