@@ -16,7 +16,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperCommand, TyperGroup
 
+from isotone.errors import InputError
 from isotone.mechanism import no_progress
+from isotone.privacy.checks import exact
 
 
 class _Flags:
@@ -50,6 +52,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but er
 ReleaseFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a release.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+
+
+def decimal(text: str) -> float:
+    """A number that is typed after an option."""
+    try:
+        return float(exact(text))
+    except InputError:
+        comma = " A decimal number has a point, not a comma." if "," in text else ""
+        raise typer.BadParameter(f"{text!r} is no number.{comma}") from None
 
 
 @contextmanager

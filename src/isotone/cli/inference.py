@@ -213,6 +213,8 @@ def _words(release: Release) -> dict[str, str]:
 
 
 def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single: bool) -> None:
+    from isotone.inference import NOT_KNOWN
+
     table = Table()
     for name in ("", "value", "from", "to", "note"):
         table.add_column(name, justify="left" if name in ("", "note") else "right")
@@ -220,6 +222,7 @@ def _show(names: list[str], rows: list[dict[str, Any]], *, as_json: bool, single
         numbers = [row["value"], row["low"], row["high"]]
         shown = ["" if number is None else f"{number:,.6g}" for number in numbers]
         about = "of the population" if row["about"] == "population" else ""
-        note = ", ".join(filter(None, (row["note"], about)))
+        unknown = NOT_KNOWN if row["value"] is None and not row["note"] else ""
+        note = ", ".join(filter(None, (row["note"], unknown, about)))
         table.add_row(Text(printable(name)), *shown, Text(note))
     show(rows[0] if single else rows, as_json=as_json, quiet=False, plain=table)

@@ -14,6 +14,7 @@ from isotone.cli.console import (
     Quiet,
     ReleaseFolder,
     SpecPath,
+    decimal,
     errors,
     json_text,
     out,
@@ -53,11 +54,16 @@ def plan(
     error: Annotated[
         float | None,
         typer.Option(
-            help="Counts, tables, or with --records distributions: the error that you can accept; says what ε it takes."
+            parser=decimal,
+            metavar="FLOAT",
+            help="Counts, tables, or with --records distributions: the error that you can accept; says what ε it takes.",
         ),
     ] = None,
     confidence: Annotated[
-        float, typer.Option(help="The confidence of --error, --compare and --waves.")
+        float,
+        typer.Option(
+            parser=decimal, metavar="FLOAT", help="The confidence of --error, --compare and --waves."
+        ),
     ] = 0.95,
     each: Annotated[
         bool, typer.Option("--each", help="With --error: each count for itself, not all at once.")
@@ -220,7 +226,7 @@ def _cell(name: str, value: Any) -> str:
         return value
     if name.endswith("of the time"):
         return f"± {value:,.4g}"
-    return f"{value:.2%}" if " of " in name else f"{value:,.4g}"
+    return f"{100 * value:.2f} %" if " of " in name else f"{value:,.4g}"
 
 
 # The commands release, verify, report, check and audit.
@@ -271,18 +277,17 @@ def release(
 
 def release_table(made: Any) -> Table:
     """The published numbers as a table."""
-    from isotone.release.result import MOST_ROWS, written
+    from isotone.release.result import written
 
-    shown = made.shown()
     table = Table(title=Text(printable(made.title)), title_justify="left")
-    for name in shown:
+    for name in made.shown():
         words = name in ("label", "element", "category", "group")
         table.add_column(name, justify="left" if words else "right")
-    rows = list(zip(*shown.values(), strict=True))
-    for row in rows[:MOST_ROWS]:
+    rows, which = made.on_screen()
+    for row in rows:
         table.add_row(*(Text(printable(written(value))) for value in row))
-    if len(rows) > MOST_ROWS:
-        table.caption = f"the first {MOST_ROWS} of {len(rows)} rows; all are in release.csv"
+    if which:
+        table.caption = f"{which}; all are in release.csv"
         table.caption_justify = "left"
         table.min_width = len(table.caption) + 2
     return table

@@ -615,8 +615,9 @@ class EllipseCertificate:
         return None if self.lower_bound is None else self.trace / self.lower_bound - 1
 
     def __str__(self) -> str:
-        known = "no bound computed" if self.gap is None else f"within {self.gap:.2%} of the best Gaussian"
-        known = known.replace("%", " %")
+        known = (
+            "no bound computed" if self.gap is None else f"within {100 * self.gap:.2f} % of the best Gaussian"
+        )
         return (
             f"{self.method}: total variance {self.trace:.6g} at sensitivity 1 "
             f"(independent noise: {self.independent:.6g}); {known}"

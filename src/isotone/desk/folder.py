@@ -304,6 +304,19 @@ def require_no_data(file: Path, root: Root) -> None:
     _require_one_name(file)
 
 
+def questionnaires(root: Root) -> list[str]:
+    """The names of files that may be questionnaires: no spec or draft of the folder names them as data. None of them is opened."""
+    try:
+        data = _named_as_data(root)
+    except PathError:  # which the import of any of them says
+        data = []
+    return [
+        name
+        for name in root.names(root.folder, FORMS)
+        if not any(_may_be(root.folder / name, folder, said) for folder, said in data)
+    ]
+
+
 def _require_one_name(file: Path) -> None:
     """Refuse a file that has other names, under which it may be data."""
     if file.stat().st_nlink > 1:
@@ -391,6 +404,6 @@ def small_text(file: Path) -> str | None:
     try:
         if file.stat().st_size > _LARGEST_SPEC:
             return None
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None

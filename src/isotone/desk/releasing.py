@@ -168,6 +168,8 @@ def progress(request: Request) -> Response:
 
 # The eighth screen shows the releases that were made.
 
+_MOST_ROWS = 500
+
 
 def releases(request: Request) -> Response:
     """All releases in the folder of the desk."""
@@ -183,6 +185,8 @@ def one(request: Request) -> Response:
     headed = {HEADINGS.get(name, name): column for name, column in written.shown(release).items()}
     shown = {name: column for name, column in headed.items() if name}
     rows = [list(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)]
+    folded = written.few_rows is not None and len(rows) > 2 * written.few_rows
+    few = written.some(release, written.sequence(release), written.few_rows or 0) if folded else []
     return page(
         request,
         "one.html",
@@ -192,8 +196,9 @@ def one(request: Request) -> Response:
         verdict=verdict,
         labels=written.labels(release),
         headings=list(shown),
-        rows=rows[:500],
-        left_out=max(0, len(rows) - 500),
+        few=[rows[place] for place, _ in few],
+        rows=rows[:_MOST_ROWS],
+        left_out=max(0, len(rows) - _MOST_ROWS),
     )
 
 

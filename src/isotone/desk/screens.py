@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from isotone.desk.desk import Desk, Said
 from isotone.desk.drafts import Draft, import_draft, new_draft, open_draft
 from isotone.desk.figures import account, budget_bar, odds, read_guesses
-from isotone.desk.folder import CSV, DATA, DRAFT, FORMS, LEDGER, PathError, UnnamedError
+from isotone.desk.folder import CSV, DATA, DRAFT, LEDGER, PathError, UnnamedError, questionnaires
 from isotone.desk.forms import Entry, cut_in_words, form_of, require_columns
 from isotone.desk.jobs import release_at
 from isotone.desk.pages import back, desk_of, draft_of, fields, go, page, piece, said_of, screen, writable
@@ -45,7 +45,7 @@ def start(request: Request) -> Response:
         sheets=all_sheets(),
         specs=[name for name in specs if name not in drafts],
         drafts=drafts,
-        questionnaires=[] if desk.read_only else desk.root.names(desk.root.folder, FORMS),
+        questionnaires=[] if desk.read_only else questionnaires(desk.root),
         problems=said.problems,
         unnamed=said.unnamed,
         form=said.form,

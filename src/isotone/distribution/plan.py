@@ -191,7 +191,7 @@ def _errors(mechanism: DistributionMechanism, cells: Ints, line: MeasuredLine) -
 def least_budget(
     make: Callable[[Fraction], DistributionMechanism], error: float, n: int, most: Fraction = Fraction(100)
 ) -> Fraction:
-    """The least budget, to about 5 %, whose expected distance for about ``n`` records is at most ``error`` on all stated shapes."""
+    """The least budget, in three digits and to about 5 %, whose expected distance for about ``n`` records is at most ``error`` on all stated shapes."""
     if not 0 < error < 1:
         raise InputError(
             f"The error of a distribution is a share of the records between 0 and 1, not {error:g}."
@@ -202,6 +202,6 @@ def least_budget(
             f"No budget up to {float(high):g} keeps the distance below {error:g} for about {n:,} records."
         )
     while high > low * Fraction(21, 20):
-        middle = Fraction(round((float(low) * float(high)) ** 0.5, 6)).limit_denominator(10**6)
+        middle = Fraction(f"{(float(low) * float(high)) ** 0.5:.2e}")
         low, high = (low, middle) if plan(make(middle), n, 1).distance <= error else (middle, high)
     return high

@@ -444,7 +444,10 @@ class Entries:
         where = self._ledger.address
         self.required()
         budget, rule = self.budget(), self.composition()
-        repair = f"Open it without a total; or, while it has no charge, 'isotone ledger change {where}' changes it."
+        repair = (
+            f"Leave the total out (budget in [privacy] of a spec); or, while it has no charge, 'isotone ledger change {where}' "
+            "changes it."
+        )
         if terms.composition is not None and terms.composition != rule:
             raise LedgerError(
                 f"The ledger {where} composes its charges by {rule.stored!r}, not by {terms.composition.stored!r}: the rule is "

@@ -151,7 +151,9 @@ def read_mapping(given: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hasha
             raise OrderError(f"The parent {above!r} of {child!r} is a tuple but no element. Pass a list.")
         several = above if isinstance(above, (list, set, frozenset)) else [above]
         if child in several:
-            raise OrderError(f"{child!r} cannot be its own parent. Name what it implies, or None.")
+            raise OrderError(
+                f"{child!r} cannot be its own parent. Name what it implies, or leave this relation out."
+            )
         relations.extend((child, parent) for parent in several)
     for _, parent in relations:
         try:

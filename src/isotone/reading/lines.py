@@ -210,7 +210,7 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     groups, event = source.groups, source.event
     keys = source.unit_keys() | ({} if groups is None else groups.keys())
     if event is not None:
-        words = source.words or _EVENTS
+        words = source.words or EVENTS
         keys |= {_ENDED: ColumnRule(read_either, event, (words.yes, words.no, 1))}
     floats = frame.implementation.is_duckdb() and frame.collect_schema()[source.column] == nw.Float64
     known = floats and source.line.spacing in ("even", "log")  # to this engine NaN is above all numbers
@@ -237,7 +237,8 @@ def count_line(source: LineSource, frame: Frame, salt: bytes | None = None) -> I
     return counts
 
 
-_EVENTS = Codes(("1", "true"), ("0", "false"))
+EVENTS = Codes(("1", "true"), ("0", "false"))
+"""How a column of events is read that declares no words."""
 
 
 def _place(number: str, _: Any, line: CellLine, beyond: bool, most: float | None) -> nw.Expr:

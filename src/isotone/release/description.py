@@ -673,6 +673,11 @@ class Description(ABC):
     def findings(self, source: Any) -> list[str]:
         """What the steward should know about the contents of the data beside its units. Not private."""
 
+    @property
+    def reading(self) -> str:
+        """How values are read that people write as words, in a sentence, where a plan has to say it."""
+        return ""
+
     combines: ClassVar[bool] = False
     """Whether one contribution makes one record of all rows of a unit, in place of choosing one."""
 

@@ -15,7 +15,7 @@ from isotone.counts.relaxation import Relaxation
 from isotone.errors import InputError, OrderError, SpecError
 from isotone.order import Poset
 from isotone.order.closure import Children, read_children
-from isotone.reading.public_csv import column_of, public_rows
+from isotone.reading.public_csv import column_of, public_rows, text_of
 
 if TYPE_CHECKING:
     from isotone.release.spec import Spec
@@ -152,9 +152,10 @@ def _rows(path: Path, columns: list[str], repair: str = "") -> list[dict[str, st
 def _mapping(path: Path) -> dict[str, Any]:
     readers: dict[str, Any] = {".json": json.loads, ".toml": tomllib.loads}
     if path.suffix.lower() not in readers:
-        raise SpecError(f"An order file ends in .csv, .json or .toml, not {path.suffix!r}.")
+        sheet = " Save the sheet as CSV." if path.suffix.lower() in (".xlsx", ".xls", ".ods") else ""
+        raise SpecError(f"An order file ends in .csv, .json or .toml, not {path.suffix!r}.{sheet}")
     try:
-        content = readers[path.suffix.lower()](path.read_text(encoding="utf-8"))
+        content = readers[path.suffix.lower()](text_of(path.read_bytes()))
     except FileNotFoundError:
         raise SpecError(f"There is no file {str(path)!r}.") from None
     except (OSError, ValueError) as error:

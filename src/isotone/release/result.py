@@ -81,7 +81,11 @@ def read_file(folder: str | os.PathLike[str], name: str) -> bytes:
     try:
         handle = os.open(Path(folder) / name, flags)
     except FileNotFoundError:
-        raise InputError(f"{_short(str(folder))} holds no release: {name} is missing.") from None
+        held = sorted(path.parent.name for path in islice(Path(folder).glob(f"*/{name}"), 100))[:3]
+        there = f" There is one in {' and in '.join(map(_short, held))}." if held else ""
+        raise InputError(f"{_short(str(folder))} holds no release: {name} is missing.{there}") from None
+    except NotADirectoryError:
+        raise InputError(f"{_short(str(folder))} is a file. Name the folder of a release.") from None
     except (OSError, ValueError) as error:
         _refuse(folder, name, _reason(error))
     try:
@@ -592,7 +596,9 @@ class Release(Questions):
         """The order of a release of counts."""
         written = self.manifest["description"].get("order")
         if written is None:
-            raise InputError(f"A release of a {self.kind} has no partial order.")
+            from isotone.release.kinds.kind import in_words
+
+            raise InputError(f"A release of {in_words(self.kind)} has no partial order.")
         return order_from(written)
 
     @property
@@ -720,40 +726,44 @@ class Release(Questions):
             ) from error
         return Path(folder) / _REPORT
 
+    def on_screen(self) -> tuple[list[tuple[Any, ...]], str]:
+        """The rows of the shown columns that a screen has room for, and which ones these are if there are more."""
+        from isotone.release.kinds.kind import kind_named
+
+        rows = list(zip(*self.shown().values(), strict=True))
+        if len(rows) <= MOST_ROWS:
+            return rows, ""
+        page = kind_named(self.kind).page(self)
+        if page.few_rows is None:
+            return rows[:MOST_ROWS], f"the first {MOST_ROWS} of {len(rows):,} rows"
+        some = page.some(self, page.sequence(self), page.few_rows)
+        return [rows[place] for place, _ in some], f"{len(some)} of {len(rows):,} rows, in equal steps"
+
     def __str__(self) -> str:
-        shown = self.shown()
-        rows = list(zip(*shown.values(), strict=True))
+        shown, (rows, which) = self.shown(), self.on_screen()
         words = {
             place for place, column in enumerate(shown.values()) if column and isinstance(column[0], str)
         }
-        body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows[:MOST_ROWS])], words)
-        return "\n".join([self.title, *body, *self._left(len(rows))])
+        body = aligned([tuple(shown), *(tuple(map(written, row)) for row in rows)], words)
+        return "\n".join([self.title, *body, *([f"{which}; frame() has all"] if which else [])])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         from isotone.release.kinds.kind import kind_named
 
-        shown = self.shown()
-        rows = list(zip(*shown.values(), strict=True))
-        head = "".join(f"<th>{escape(name)}</th>" for name in shown)
+        rows, which = self.on_screen()
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.shown())
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row) + "</tr>"
-            for row in rows[:MOST_ROWS]
+            "<tr>" + "".join(f"<td>{escape(written(value))}</td>" for value in row) + "</tr>" for row in rows
         )
-        left = "".join(f"<p>{escape(line)}</p>" for line in self._left(len(rows)))
+        left = f"<p>{which}; frame() has all</p>" if which else ""
         table = f"<table><tr>{head}</tr>{body}</table>{left}"
         # the first picture of the report, as an image: neither its styles nor those of the notebook reach the other
         page = kind_named(self.kind).page(self)
         picture = re.search("<svg.*?</svg>", page.svg(self), re.DOTALL)
         image = "" if picture is None else _image(picture[0])
         return f"<p>{escape(self.title)}</p>{table}{image}"
-
-    @staticmethod
-    def _left(number: int) -> list[str]:
-        if number <= MOST_ROWS:
-            return []
-        return [f"the first {MOST_ROWS} of {number:,} rows; frame() has all"]
 
 
 def _image(svg: str) -> str:

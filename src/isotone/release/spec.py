@@ -536,7 +536,8 @@ def plan_of(
     made = described.planned(guarantee, guess, progress)
     head = {"guarantee": str(guarantee), "spec": spec, "kind": described.kind_name, "text": str(made)}
     view = made if made.rows[0].columns else None
-    result = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made))
+    said = [text for text in (described.reading, _weak(guarantee)) if text]
+    result = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made), "\n".join(said))
     if rows_per_unit is None:
         return result
     rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.privacy_unit.most
@@ -547,12 +548,26 @@ def plan_of(
         note += "they are combined into one record, and none is left out."
     elif share < 1:
         note += (
-            f"{most} of them count, chosen by chance, so that the release is about {share:.0%} of "
+            f"{most} of them count, chosen by chance, so that the release is about {100 * share:.0f} % of "
             f"all rows. With contributions = {rows} none is left out, and the noise is that of {rows} rows a unit."
         )
     else:
         note += "none is left out."
-    return replace(result, values={**result.values, "rows_per_unit": rows, "share_of_rows": share}, note=note)
+    values = {**result.values, "rows_per_unit": rows, "share_of_rows": share}
+    return replace(result, values=values, note="\n".join([*said, note]))
+
+
+_WEAK = 10
+
+
+def _weak(guarantee: Guarantee) -> str:
+    """That an ε guarantees next to nothing, perhaps by a slip of the pen."""
+    if guarantee.kind == "zcdp" or guarantee.epsilon <= _WEAK:
+        return ""
+    return (
+        f"ε = {float(guarantee.epsilon):g} guarantees next to nothing: the odds of what a reader concludes about one {guarantee.unit} may "
+        f"change by a factor of e^{float(guarantee.epsilon):g}. Below 1 is easy to defend."
+    )
 
 
 # ---------------------------------------------------------------------------- reading one
@@ -575,7 +590,7 @@ def load_spec(path: str | Path) -> Spec:
         raise SpecError(f"A spec is read from the path of a TOML file, not from a {type(path).__name__}.")
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         near = did_you_mean(path.name, [p.name for p in path.parent.glob("*.toml")])
         raise SpecError(f"There is no spec {str(path)!r}{near or '.'}") from None
@@ -639,8 +654,14 @@ def _at(text: str, problem: str) -> str:
     hint = ""
     if re.search(r"=\s*-?\d+,\d", line):
         hint = '\nA decimal number has a point: 0.5, or in quotes "0.5".'
+    elif "after a key" in problem and line[column - 1 : column] == ":":
+        hint = "\nBetween a name and its value stands =, and no colon."
     elif "after a key" in problem and not {'"', "'"} & {*line.partition("=")[0]}:
         hint = '\nA name with other letters than a to z, or with spaces, stands in quotes: "name" = "text".'
+    elif re.search(r"=\s*[\u2018-\u201f\xab\xbb]", line):
+        hint = '\nA text stands in straight quotes: " and no others.'
+    elif re.search(r'"[^"]*\\', line):
+        hint = "\nA backslash has a meaning in double quotes. Write the path with /, or in single quotes: 'C:\\data\\answers.csv'."
     elif re.search(r"=\s*[A-Za-z_./]", line) and not re.search(r"=\s*(true|false|inf|nan)\b", line):
         hint = '\nA text stands in quotes: name = "text".'
     elif "overwrite" in problem or "twice" in problem:
@@ -730,7 +751,11 @@ def sections() -> dict[str, type[Section]]:
 def _nearest(where: list[str]) -> str:
     section = sections().get(where[0]) if len(where) > 1 else None
     known = list(section.model_fields) if section else list(sections())
-    return did_you_mean(where[-1], known, least=0.75) or f"; there are: {', '.join(known)}"
+    elsewhere = [
+        f"[{name}]" for name, form in _COMMON.items() if where[-1] in getattr(form, "model_fields", ())
+    ]
+    there = f" here, but in {' and in '.join(elsewhere)}" if section and elsewhere else ""
+    return there or did_you_mean(where[-1], known, least=0.75) or f"; there are: {', '.join(known)}"
 
 
 def spec_schema() -> dict[str, Any]:

@@ -162,7 +162,8 @@ def epsilon_for(
         if each and "confidence" not in of:
             raise SpecError("--each is for counts of an [order].")
         return {"rho" if spec.guarantee.kind == "zcdp" else "epsilon": budget, "error": error, **of}
-    result = _counts(spec, progress, "The way from an error to a budget is")
+    others = " Plans for several budgets say what to expect: --epsilon 0.5,1,2."
+    result = _counts(spec, progress, "The way from an error to a budget is", others)
     if records is not None:
         raise SpecError(
             "--records has no meaning beside --error for counts: their noise does not depend on it."
@@ -332,7 +333,7 @@ class Visible:
             f"{one} against {other} of {self.people:,} people is a difference of {difference:,.4g}. The noise on "
             f"{self.element} has a standard deviation of {self.sd:.3g}.",
             f"Seen at {100 * self.confidence:g} % confidence, by {_DRAWS:,} simulated releases:",
-            *(f"  {what:<58} {chance:>5.0%}" for what, chance in self.chances.items()),
+            *(f"  {what:<58} {100 * chance:>4.0f} %" for what, chance in self.chances.items()),
         ]
         return "\n".join(lines)
 
@@ -393,13 +394,15 @@ def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
     return np.asarray(drawn)[:, place], place
 
 
-def _counts(spec: Spec | Variant, progress: Progress, question: str) -> CountPlan:
+def _counts(spec: Spec | Variant, progress: Progress, question: str, instead: str = "") -> CountPlan:
     """The plan of a spec for counts, of which a question is asked."""
     from isotone.counts.count_plan import CountPlan
 
     result = spec.plan(progress).view
     if not isinstance(result, CountPlan):
-        raise SpecError(f"{question} not for {spec.description.words}: its plan does not say that.")
+        words = spec.description.words
+        article = "" if words.startswith(("counts", "survival")) else "a "
+        raise SpecError(f"{question} not for {article}{words}: its plan does not say that.{instead}")
     return result
 
 

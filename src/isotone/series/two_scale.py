@@ -200,4 +200,4 @@ class TwoScaleMechanism(AdditiveMechanism):
 
     def __str__(self) -> str:
         number, share = len(self.scales.anchors), float(self.scales.share)
-        return f"noise on two scales, {number} period{'s' * (number != 1)} with {share:.0%} of epsilon"
+        return f"noise on two scales, {number} period{'s' * (number != 1)} with {100 * share:.0f} % of ε"

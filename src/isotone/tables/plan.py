@@ -349,8 +349,10 @@ class TableRow(Row):
         Column("count_error", "error of a count", "{:.3g}".format),
         Column("within", "95 % of the time", "within ± {}".format),
         Column("wasserstein", "distance (W1)", "{:.3g}".format),
-        Column("kolmogorov", "distance (KS)", lambda share: f"{round(100 * share, 2):g}%"),
-        Column("share", "ε for a threshold", lambda share: f"{float(share):.0%}" if share else "none"),
+        Column("kolmogorov", "distance (KS)", lambda share: f"{round(100 * share, 2):g} %"),
+        Column(
+            "share", "ε for a threshold", lambda share: f"{100 * float(share):.0f} %" if share else "none"
+        ),
     )
 
     mechanism: Mechanism[Counts, NDArray[np.int64]]
@@ -441,7 +443,7 @@ class TablePlan(Plan[TableRow]):
         lines = ["emphasis                  estimate  distance (W1)  sd of noisy  thresholds"]
         for point in self.scale:
             measured = len(point.thresholds.places)
-            spent = f"{measured} at {float(point.thresholds.share):.0%}" if measured else "none"
+            spent = f"{measured} at {100 * float(point.thresholds.share):.0f} %" if measured else "none"
             numbers = f"{point.estimate:8.3g}  {point.distance:13.3g}  {point.deviation:11.3g}"
             lines.append(f"{float(point.emphasis):<6g} {point.name:<17}  {numbers}  {spent}")
         told = "Expected errors along the scale from counts (0) to distribution (1), without data or a guess:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,21 @@ def test_paths_that_are_and_are_not_the_file(tmp_path, said, hit):
     (odd / "data-1.csv").write_text(DATA)
     assert _may_be(odd / "data-1.csv", odd, said) == hit
     assert places.PUBLIC  # pyright: ignore
+
+
+def test_a_file_that_a_spec_or_draft_names_as_data_is_not_offered_as_a_questionnaire(tmp_path):
+    for name in ("data.csv", "dictionary.csv", "other.csv"):
+        (tmp_path / name).write_text("a,b\n1,2\n")
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "1.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "one.toml").write_text(OWNER.format(path="data.csv"))
+    (tmp_path / "two.draft.toml").write_text('[data]\npath = "part/*.csv"\n')
+    client = Client(tmp_path).open()
+
+    def offered() -> list[str]:
+        return re.findall(r'<option value="([^"]+)"', client.get("/").text)
+
+    assert offered() == ["dictionary.csv", "other.csv"]
+    here = client.begin("order", name="new")
+    client.post(f"{here}/data", **{"data.path": "other.csv", "data.unit": "a", "privacy.unit": "person"})
+    assert offered() == ["dictionary.csv"]

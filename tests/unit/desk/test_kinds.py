@@ -203,3 +203,22 @@ def test_the_budget_for_an_error_is_the_plan_s_own(tmp_path):
     )
     for wrong in ("0", "-1", "x", "nan", "1e99"):
         assert client.post(f"{here}/accuracy", amount="1", ask="budget", error=wrong).status == 422
+
+
+def test_many_numbers_are_folded_beneath_a_few_from_all_over(tmp_path):
+    rows = [f"{i},{i % 90},{(i % 90) / 90},{i % 9}" for i in range(90)]
+    (tmp_path / "answers.csv").write_text("\n".join(["person,age,risk,dose", *rows]) + "\n")
+    client = Client(tmp_path).open()
+    here = client.begin("curve")
+    for name, fields in {**PAGES, "what": SURFACE}.items():
+        assert client.post(f"{here}/{name}", **fields).status == 303
+    assert client.post(f"{here}/review").status == 303
+    released(client, here)
+    page = client.get("/releases/one?folder=survey-release").text
+    release = iso.load_release(tmp_path / "survey-release")
+    number = len(release.value)
+    before, _, after = page.partition("<details>")
+    assert f"25 of {number} rows, in equal steps." in before
+    assert before.count('data-label="released value"') == 25
+    assert f"All {number} rows" in after
+    assert after.count('data-label="released value"') == number

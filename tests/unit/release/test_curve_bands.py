@@ -104,6 +104,17 @@ def test_the_report_says_which_band_it_shows(ledger) -> None:
     assert "credible" not in page
 
 
+@pytest.mark.parametrize(("increasing", "goes"), [(True, "rises"), (False, "falls")])
+def test_the_report_says_that_it_cannot_tell_whether_the_mean_is_monotone(ledger, increasing, goes) -> None:
+    page = _page(release(ledger, increasing=increasing))
+    assert (
+        f"the mean really {goes} with x, all the way: where it does not, it may lie far outside the band"
+        in page
+    )
+    assert f"The curve {goes} whatever the data says." in page
+    assert "all the way" not in _page(release(ledger, increasing=increasing, band="records"))
+
+
 @pytest.fixture(scope="module")
 def shelf(ledger, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("shelf")

@@ -214,6 +214,15 @@ def test_a_spec_makes_the_same_description_and_a_report(tmp_path) -> None:
     assert release.manifest["lines"][0]["number"] == 3000
 
 
+@pytest.mark.parametrize(("error", "most"), [(0.02, 100), (0.3, 100), (0.004, 1)])
+def test_the_budget_for_an_error_has_three_digits_and_keeps_it(error, most) -> None:
+    described = iso.Distribution("income", bounds=(0, 200_000), unit="who")
+    budget, _ = described.least_budget(iso.Guarantee.pure(1), error, 3_000, 0.95)
+    assert 0 < budget < most or error < 0.01
+    assert budget == float(f"{budget:.2e}")
+    assert described.plan(epsilon=str(budget), guess=3_000).rows[0].distance <= error
+
+
 def test_a_report_says_whether_bins_were_found_privately(ledger) -> None:
     """The released number of records and the grid tell it, as they told the mechanism."""
     few, steps = "The records had no say in them", "each step of the public grid"

@@ -74,6 +74,12 @@ def test_a_missing_file_and_a_folder_with_an_impossible_name_are_explained(tmp_p
     assert said.count("manifest.json") == 1
     with pytest.raises(InputError, match=r"release.csv is missing"):
         read_file(tmp_path, "release.csv")
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published" / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"is missing. There is one in 'published'\."):
+        read_json(tmp_path, "manifest.json")
+    with pytest.raises(InputError, match=r"is a file. Name the folder of a release\."):
+        read_json(tmp_path / "published" / "manifest.json", "manifest.json")
     for folder in ("x" * 5000, "a\0b"):
         with pytest.raises(InputError) as caught:
             read_file(folder, "release.csv")

@@ -274,7 +274,7 @@ def test_the_plan_of_a_curve_refuses_what_its_release_would_refuse(tmp_path, mor
     ("contributions", "rows", "share", "words"),
     [
         (1, 3, 1.0, "combined into one record"),
-        (2, 3, 2 / 3, "about 67% of all rows"),
+        (2, 3, 2 / 3, "about 67 % of all rows"),
         (3, 3, 1.0, "none is left out"),
         (3, 1, 1.0, "has 1 row, "),
     ],
@@ -286,7 +286,7 @@ def test_a_plan_says_what_bounding_costs_for_a_guessed_number_of_rows(
     plan = spec(tmp_path, given).plan(rows_per_unit=rows)
     assert plan.plain()["share_of_rows"] == share
     assert words in str(plan)
-    assert spec(tmp_path, given).plan().note == ""
+    assert "as you guess" not in spec(tmp_path, given).plan().note
 
 
 def test_a_curve_with_one_contribution_keeps_one_of_the_guessed_rows(tmp_path):
@@ -324,6 +324,13 @@ def test_the_data_named_as_a_public_file_by_mistake_are_not_shown(tmp_path):
         ("my name = 1", "line 6: my name = 1", 'stands in quotes: "name" = "text"'),
         ("epsilon = half", "line 6: epsilon = half", "A text stands in quotes"),
         ('epsilon = "0.5', 'line 6: epsilon = "0.5', "^"),
+        ("epsilon: 0.5", "line 6: epsilon: 0.5", "stands =, and no colon"),
+        ("epsilon = \u201c0.5\u201d", "line 6: epsilon = \u201c0.5\u201d", "straight quotes"),
+        (
+            'epsilon = "C:\\Users\\me"',
+            'line 6: epsilon = "C:\\Users\\me"',
+            "in single quotes: 'C:\\data\\answers.csv'",
+        ),
     ],
 )
 def test_an_error_of_toml_shows_the_line(tmp_path, wrong, arrow, hint):
@@ -331,6 +338,31 @@ def test_an_error_of_toml_shows_the_line(tmp_path, wrong, arrow, hint):
         spec(tmp_path, GOOD.replace('epsilon = "0.5"', wrong))
     assert arrow in str(caught.value)
     assert hint in str(caught.value)
+
+
+def test_a_spec_may_begin_with_the_mark_of_its_encoding(tmp_path):
+    (tmp_path / "spec.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert load_spec(tmp_path / "spec.toml") == spec(tmp_path, GOOD)
+
+
+def test_an_entry_of_another_section_is_sent_there(tmp_path):
+    with pytest.raises(
+        SpecError, match=r"output.unit: there is no such entry here, but in \[data\] and in \[privacy\]"
+    ):
+        spec(tmp_path, GOOD.replace("[output]", '[output]\nunit = "person"'))
+
+
+def test_a_budget_that_guarantees_next_to_nothing_is_named_in_the_plan(tmp_path):
+    said = [str(spec(tmp_path, GOOD.replace('"0.5"', f'"{e}"')).plan()) for e in ("10", "500")]
+    assert ["guarantees next to nothing" in text for text in said] == [False, True]
+    assert "by a factor of e^500" in said[1]
+
+
+def test_a_plan_says_what_is_a_yes_where_the_spec_does_not(tmp_path):
+    line = "A yes is written 1, true, t, yes or y, and anything else is a no"
+    own = ('[data]\nyes = ["ja"]', '[data]\nelement = "item"', '[data]\nmissing = "yes"')
+    specs = [GOOD, *(GOOD.replace("[data]", more) for more in own)]
+    assert [line in str(spec(tmp_path, text).plan()) for text in specs] == [True, False, False, False]
 
 
 def test_a_line_that_may_hold_a_password_is_not_shown(tmp_path):
@@ -375,3 +407,15 @@ def test_relations_in_columns_lower_and_upper_need_no_names(tmp_path):
     (tmp_path / "bare.csv").write_text("twice,hyp\nmeds,hyp\n")
     with pytest.raises(SpecError, match="no header line: write child,parent above them"):
         read_order(tmp_path / "bare.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize(("ending", "text"), [("json", '{"Höhe": "Größe"}'), ("toml", '"Höhe" = "Größe"')])
+def test_a_table_of_parents_may_be_written_in_any_encoding(tmp_path, ending, text, encoding):
+    (tmp_path / f"order.{ending}").write_text(text, encoding=encoding)
+    assert read_order(tmp_path / f"order.{ending}").covers == (("Höhe", "Größe"),)
+
+
+def test_a_sheet_is_no_order_file(tmp_path):
+    with pytest.raises(SpecError, match="Save the sheet as CSV"):
+        read_order(tmp_path / "order.xlsx")

@@ -13,6 +13,7 @@ import pytest
 from tests.support import flat
 
 import isotone as iso
+from isotone.cli.release import release_table
 from isotone.curves.losses import Huber, Loss, Pinball, parse_loss
 from isotone.errors import InputError
 from isotone.privacy.checks import exact
@@ -100,6 +101,20 @@ def test_a_surface_is_monotone_as_declared_and_near_the_data(shelf: Path) -> Non
     assert "no intervals are stated" in page
     with pytest.raises(InputError, match="depends on the data"):
         found.at(3)
+
+
+def test_a_screen_shows_few_cells_of_a_surface_from_all_over_it(ledger) -> None:
+    made = flat.surface(DATA, epsilon=20, ledger=ledger, **{**COMMON, "bins": (12, 12)})
+    rows, which = made.on_screen()
+    assert which == "25 of 144 rows, in equal steps"
+    ends = (made.columns["x1"][0], made.columns["x1"][-1], made.columns["x2"][0], made.columns["x2"][-1])
+    assert (rows[0][0], rows[-1][0], rows[0][1], rows[-1][1]) == ends
+    assert set(rows) < {*zip(*made.columns.values(), strict=True)}
+    assert str(made).splitlines()[-1] == f"{which}; frame() has all"
+    assert f"<p>{which}; frame() has all</p>" in made._repr_html_()
+    printed = release_table(made)
+    assert printed.row_count == 25
+    assert printed.caption == f"{which}; all are in release.csv"
 
 
 @pytest.mark.parametrize(

@@ -297,3 +297,32 @@ def test_an_attack_finds_no_more_than_was_claimed() -> None:
             "x", event="e", horizon=31, cells=31, unit=iso.Unit("who", neighbours=neighbours)
         )
         assert not described.audit(epsilon=1, trials=600).broken
+
+
+def test_words_of_an_event_that_nobody_declared_are_said_and_found(tmp_path, capsys, monkeypatch) -> None:
+    rows = DATA.assign(died=np.where(DATA.died == 1, "Yes", "No"))
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    text = (
+        '[data]\npath = "rows.csv"\nunit = "patient"\n[privacy]\nepsilon = 1\nledger = "a.ledger"\nbudget = { epsilon = 1 }\n'
+        '[survival]\ntime = "months"\nevent = "died"\nhorizon = 48\n[output]\nfolder = "out"\n'
+    )
+    (tmp_path / "spec.toml").write_text(text)
+    spec = load_spec(tmp_path / "spec.toml")
+    assert "died is read as 1 or 0, true or false; rows with anything else are left out, words too" in str(
+        spec.plan()
+    )
+    assert "died: 0 rows say yes, 0 no, 1,500 neither (they are left out)" in str(spec.check())
+    (tmp_path / "spec.toml").write_text(text.replace("horizon", 'yes = ["Yes"]\nno = ["No"]\nhorizon'))
+    spec = load_spec(tmp_path / "spec.toml")
+    assert "There is an event where died says yes, and none where it says no" in str(spec.plan())
+    assert "0 neither" in str(spec.check())
+
+
+def test_the_command_line_says_that_a_median_is_not_known(ledger, tmp_path, capsys, monkeypatch) -> None:
+    rows = DATA.assign(died=0)
+    DESCRIBED.release(rows, ledger=ledger, epsilon=4, folder=tmp_path / "out")
+    monkeypatch.setattr(sys, "argv", ["isotone", "survival", str(tmp_path / "out")])
+    with pytest.raises(SystemExit):
+        main()
+    median = next(line for line in capsys.readouterr().out.splitlines() if "median" in line)
+    assert median.rstrip().endswith("not known")

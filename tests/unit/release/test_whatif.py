@@ -127,6 +127,8 @@ def test_power_is_that_of_the_binomial_without_noise_and_none_in_much_noise(path
         (["--add", "a,c"], "cycle"),
         (["--drop", "c,a"], "not directly below"),
         (["--error", "-1"], "above 0"),
+        (["--error", "10,5"], "'10,5' is no number. A decimal number"),
+        (["--error", "ten"], "'ten' is no number."),
         (["--epsilon", ",".join(["1"] * 60)], "At most 50"),
     ],
 )  # fmt: skip
@@ -172,5 +174,13 @@ def test_a_table_of_a_guessed_shape_has_a_least_epsilon(tmp_path: Path) -> None:
 def test_other_releases_have_no_epsilon_for_an_error(tmp_path: Path) -> None:
     text = SPEC.replace('[order]\nrelations = [["b", "a"], ["c", "b"]]\nelements = ["a", "b", "c", "d"]', '[table]\ncategory = "x"\ncategories = ["a", "b"]\nupper = 5')  # fmt: skip
     (tmp_path / "t.toml").write_text(text, encoding="utf-8")
+    curve = text.replace(
+        '[table]\ncategory = "x"\ncategories = ["a", "b"]\nupper = 5',
+        '[curve]\nx = "x"\ny = "y"\nbounds = [0, 1]\ny_range = [0, 1]',
+    )
+    (tmp_path / "c.toml").write_text(curve, encoding="utf-8")
+    said = run(["plan", str(tmp_path / "c.toml"), "--error", "0.1"])
+    assert "not for a curve of y over x" in said
+    assert "Plans for several budgets say what to expect: --epsilon 0.5,1,2." in said
     with pytest.raises(InputError, match=r"no \[order\]|has no \[order\]"):
         variants(load_spec(tmp_path / "t.toml"), max_size=[2])

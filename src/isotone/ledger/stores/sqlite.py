@@ -592,8 +592,8 @@ class SqliteStore:
             raise LedgerError(self._explain(str(error))) from error
         except sqlite3.DatabaseError as error:
             raise LedgerError(
-                f"The file {self.path} is not a readable ledger ({error}). Restore it from a copy; until "
-                "then treat its whole budget as spent."
+                f"The file {self.path} is not a readable ledger ({error}). If it is another file, name the ledger. If it was "
+                "one, restore it from a copy; until then treat its whole budget as spent."
             ) from error
 
     def _check_format(self, connection: sqlite3.Connection) -> None:

@@ -173,6 +173,15 @@ BESIDE = {"series": "order"}
 """Sections that another one stands beside."""
 
 
+def in_words(name: str) -> str:
+    """A kind as a sentence says it.
+
+    >>> in_words("counts"), in_words("curve")
+    ('counts', 'a curve')
+    """
+    return name if name in ("counts", "survival") else f"a {name}"
+
+
 def described_by(name: str) -> type[Description]:
     """The class that describes the kind that a manifest calls ``name``. What reads and verifies it is not loaded."""
     _require_known(name)
@@ -267,7 +276,7 @@ class Reader:
 
     def refuse(self, what: str) -> NoReturn:
         """Raise an error that says why there is no answer."""
-        raise InputError(f"A release of a {self.release.kind} has no {what}. {self.reason}".rstrip())
+        raise InputError(f"A release of {in_words(self.release.kind)} has no {what}. {self.reason}".rstrip())
 
     def group_named(self, words: Sequence[str]) -> Any:
         """The group that words on a command line name, or None."""

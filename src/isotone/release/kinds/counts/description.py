@@ -467,6 +467,16 @@ class Counts(Description):
         return cast("Answers", self.answers)
 
     @property
+    def reading(self) -> str:
+        """What is a yes where the description leaves it as usual."""
+        answers = self.answer_rules
+        own = any(question.has_own_rule for question in questions_for(self.P, answers).values())
+        if answers.element is not None or own or answers.words != Answers().words:
+            return ""
+        *words, last = answers.yes
+        return f"A yes is written {', '.join(words)} or {last}, and anything else is a no (yes = in [data] declares other words)."
+
+    @property
     def fixed_root(self) -> FixedRoot | None:
         """The public number of records, and the leaf for all that is in no other."""
         return cast("FixedRoot | None", self.root)

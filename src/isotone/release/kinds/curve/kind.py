@@ -41,8 +41,9 @@ _BANDS = {
     "population": (
         "for the mean in the population, at all points at once",
         "With at least this probability the mean of y in the population that the records are a sample of lies inside at all "
-        "points at once, for any number of records, if they are independent of each other, one for each of those protected, and if the mean really "
-        "rises (or falls) with x. It allows for the noise and for the sample being a sample.",
+        "points at once, for any number of records. It allows for the noise and for the sample being a sample. Two things must be true. The "
+        "records are independent of each other, one for each of those protected. And the mean really {goes} with x, all the way: where it does not, "
+        "it may lie far outside the band, with any number of records, and nothing here shows that. The curve {goes} whatever the data says.",
     ),
     "records": (
         "for the fit to the same records without noise",
@@ -135,8 +136,9 @@ class CurvePage(Page):
         """That it depends on the data."""
         band = release.manifest.get("band")
         if band:
+            meaning = _BANDS[band][1].format(goes="rises" if release.manifest["increasing"] else "falls")
             return [
-                f"The columns from and to are a band at {level}, made of the same noisy numbers as the curve. {_BANDS[band][1]}"
+                f"The columns from and to are a band at {level}, made of the same noisy numbers as the curve. {meaning}"
             ]
         return [
             "The curve was made from noisy numbers and favours a good fit. How large its error is depends on the data."

@@ -224,6 +224,11 @@ class Series(Description):
     # -- parts
 
     @property
+    def reading(self) -> str:
+        """What is a yes where the counts leave it as usual."""
+        return self.survey.reading
+
+    @property
     def stages(self) -> Poset:
         """The order of the stages."""
         return self.survey.P

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from isotone.distribution.mechanism import MOST_CELLS, DistributionMechanism, MeasuredLine
 from isotone.distribution.survival import SurvivalFigures
 from isotone.errors import InputError
-from isotone.reading.lines import USUAL_CELLS, CellLine, LineSource
+from isotone.reading.lines import EVENTS, USUAL_CELLS, CellLine, LineSource
 from isotone.reading.questions import Codes, plain_words
 from isotone.release.description import Amount, ColumnName, FrozenMapping, Section, Size, described
 from isotone.release.kinds.distribution.description import By, DistributionManifest, LineDescription
@@ -113,6 +113,15 @@ class Survival(LineDescription):
         return CellLine.of(Fraction(0), Fraction(self.horizon), "even", self.cells, usual)
 
     @property
+    def reading(self) -> str:
+        """How the event is read."""
+        words = self.answer_words
+        if words is None:
+            return f"{self.event} is read as 1 or 0, true or false; rows with anything else are left out, words too (yes = declares them)."
+        yes, no = (", ".join(named) for named in (words.yes, words.no))
+        return f"There is an event where {self.event} says {yes}, and none where it says {no}; rows with anything else are left out."
+
+    @property
     def words(self) -> str:
         """The names of the columns."""
         return f"survival: {self.event} by {self.time}"
@@ -155,6 +164,5 @@ class Survival(LineDescription):
         from isotone.release.check import other_words, outside
 
         lines = outside(source, [(self.time, (Fraction(0), Fraction(self.horizon)))])
-        if self.answer_words is not None:
-            lines += other_words(source, self.event, self.answer_words)
+        lines += other_words(source, self.event, self.answer_words or EVENTS)
         return lines + self.others(source)
