@@ -246,7 +246,7 @@ def read_guesses(text: str) -> dict[str, int]:
         name, _, value = line.strip().rpartition(" ")
         digits = value.replace(",", "")
         if not name.strip(" =:") or not (digits.isascii() and digits.isdigit()) or len(digits) > 15:
-            raise FormError(f"Line {place} of the guesses is not a name and a whole number.")
+            raise FormError(f"Line {place} of the guesses is not a name and a whole number, such as smoke 400.")
         result[name.strip(" =:")] = int(digits)
     return result
 
@@ -307,7 +307,10 @@ def count_accuracy(spec: Spec, goal: Goal, guesses: Mapping[str, int]) -> dict[s
         "worst": float(np.max(alone)),
         "element": float(alone[names.index(goal.element)]) if goal.element in names else 0.0,
     }[goal.which]
-    plan, labels = _plan(spec), {name: question.label for name, question in spec.book.items()}
+    plan, labels = (
+        _plan(spec),
+        {name: question.shown for name, question in spec.book.items() if question.label},
+    )
     rows: list[dict[str, Any]] = [
         {"name": name, "label": labels.get(name, ""), "guess": guesses.get(name), "sd": sd, "half": width}
         for name, sd, width in zip(names, errors.sd.tolist(), alone.tolist(), strict=True)

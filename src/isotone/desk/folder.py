@@ -327,7 +327,7 @@ def _require_not_among(file: Path, data: Iterable[tuple[Path, str]]) -> None:
     for folder, said in data:
         if _may_be(file, folder, said):
             raise FormError(
-                "A spec of this folder names this file as its data, or may name it by a pattern. Only a release opens it."
+                "A spec of this folder names this file as its data, or may name it by a pattern. Only a release opens it. Name another one here."
             )
 
 

@@ -33,7 +33,7 @@ _LABELS = {
     ("data", "on_violation"): "A record that breaks the order",
     ("data", "on_conflict"): "A record with several options of a choice",
     ("privacy", "unit"): "Who is protected, in one word",
-    ("privacy", "neighbours"): "What is compared",
+    ("privacy", "neighbours"): "What must stay hidden",
     ("table", "category"): "The column of the categories",
     ("table", "categories"): "The public list of the categories, one on each line",
     ("table", "upper"): "The largest count",

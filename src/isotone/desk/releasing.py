@@ -77,7 +77,7 @@ def amount_of(spec: Spec) -> dict[str, str]:
     return {
         "amount": _decimal(exact(spec.privacy.rho or spec.privacy.epsilon)),
         "letter": "ε" if spec.privacy.rho is None else "ρ",
-        "guarantee": guarantee_in_words(spec.guarantee),
+        "guarantee": guarantee_in_words(spec.guarantee, "the release"),
     }
 
 

@@ -134,7 +134,7 @@ def data(request: Request) -> Response:
     def show(typed: Mapping[str, str], _: list[str]) -> dict[str, Any]:
         sentence = ""
         with suppress(IsotoneError):
-            sentence = guarantee_in_words(draft.spec(desk.root).guarantee)
+            sentence = guarantee_in_words(draft.spec(desk.root).guarantee, "the release")
         entries = _settings()
         result = _look_at(draft, desk, typed)
         return {

@@ -90,7 +90,7 @@ NEIGHBOURS: dict[Neighbours, Adjacency] = {
         exchanges=False,
         words="one {unit} were added or left out",
         otherwise="one {unit} not been in the data at all",
-        choice="One of them being in the data or not at all (usual)",
+        choice="Whether somebody is in the data, and what they answered (usual)",
     ),
     REPLACING: Adjacency(
         REPLACING,
@@ -98,7 +98,7 @@ NEIGHBOURS: dict[Neighbours, Adjacency] = {
         exchanges=True,
         words="one {unit} were replaced by another",
         otherwise="one {unit} given completely different answers",
-        choice="One of them having given other answers: how many there are is public",
+        choice="What somebody answered. How many people there are is public",
     ),
 }
 """Every kind of neighbours by its public name."""

@@ -260,8 +260,8 @@ def generator() -> str:
     return ", ".join(f"{name} {number}" for name, number in versions().items() if name != "python")
 
 
-def guarantee_in_words(guarantee: Guarantee) -> str:
-    """A guarantee in words that a journalist understands.
+def guarantee_in_words(guarantee: Guarantee, page: str = "this page") -> str:
+    """A guarantee in words that a journalist understands. ``page`` is what has the numbers.
 
     >>> guarantee_in_words(Guarantee.pure(1, unit="person"))[:66]
     'Whatever one person contributed, nobody can be sure of it from thi'
@@ -269,13 +269,13 @@ def guarantee_in_words(guarantee: Guarantee) -> str:
     unit = guarantee.unit
     change = f"had {guarantee.adjacency.otherwise.format(unit=unit)}"
     text = (
-        f"Whatever one {unit} contributed, nobody can be sure of it from this page. Every number here that "
+        f"Whatever one {unit} contributed, nobody can be sure of it from {page}. Every number in it that "
         f"comes from the data was changed at random, and {change}, "
     )
     if guarantee.kind == "zcdp":
         shown = guarantee.to_approximate("1e-6").epsilon
         return text + (
-            f"the page would look almost the same: it is ρ-zero-concentrated differentially private with ρ = "
+            f"it would look almost the same: {page} is ρ-zero-concentrated differentially private with ρ = "
             f"{_short(guarantee.rho)}, which means that, except with a chance of one in a million, no reader's odds "
             f"about anyone move by more than a factor of {_factor(shown)}."
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.desk import Client
-from tests.support.desk_survey import PAGES, draft, released, write_answers
+from tests.support.desk_survey import PAGES, draft, released, saved, write_answers
 
 import isotone as iso
 from isotone.curves.problem import FINE
@@ -222,3 +222,28 @@ def test_many_numbers_are_folded_beneath_a_few_from_all_over(tmp_path):
     assert before.count('data-label="released value"') == 25
     assert f"All {number} rows" in after
     assert after.count('data-label="released value"') == number
+
+
+def test_a_column_of_notes_is_there_where_a_mechanism_has_one(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    counted = client.get(f"{draft(client)}/accuracy").text
+    here = client.begin("table", name="table")
+    for name in ("data", "what"):
+        fields = {"what": TABLE}.get(name, PAGES[name])
+        fields = {**fields, "data.header": "no"}
+        assert client.post(f"{here}/{name}", **fields).status == 303
+    listed = client.get(f"{here}/accuracy").text
+    for text, noted in ((counted, True), (listed, False)):
+        assert "Other mechanisms with the same guarantee" in text
+        assert ('data-label="note"' in text) == noted == ("note</th>" in text)
+
+
+def test_the_desk_speaks_of_the_release_and_not_of_its_own_page(tmp_path):
+    write_answers(tmp_path)
+    client = Client(tmp_path).open()
+    here = saved(client)
+    for page in ("data", "release"):
+        text = client.get(f"{here}/{page}").text
+        assert "nobody can be sure of it from the release. Every number in it" in text
+        assert "from this page" not in text

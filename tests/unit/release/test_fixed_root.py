@@ -144,7 +144,7 @@ def test_specs_plans_checks_and_forged_manifests(tmp_path: Path) -> None:
     assert run(app, ["release", str(spec), "--quiet"]).exit_code == 0
     assert values(load_release(tmp_path / "out"))["other"] == 5
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "Every number here that comes from the data was changed at random" in page
+    assert "Every number in it that comes from the data was changed at random" in page
     assert "There are 9 records, as the publisher states" in page
     assert run(app, ["verify", str(tmp_path / "out")]).exit_code == 0
     for part, rule, other in (
