@@ -51,6 +51,28 @@ def test_a_report_of_a_table_claims_nothing_about_distances_to_the_truth(ledger)
     assert "typical error of a noisy count, at most" in page
 
 
+def test_a_report_says_how_a_table_is_read_by_its_size(ledger):
+    for number, small in ((49, True), (50, False)):
+        names = [str(at) for at in range(number)]
+        page = report_html(
+            iso.Table("hyp", names, upper=40, unit="person").release(PEOPLE, epsilon=1, ledger=ledger)
+        )
+        assert ("With fewer than 50 categories nothing is spent on their distribution" in page) == small
+        assert ("It comes from the noise alone." in page) == small
+        assert ("Each category has three numbers" in page) != small
+
+
+def test_a_report_of_a_curve_names_its_columns_where_it_says_how_they_were_read(ledger):
+    labels = iso.Labels((0, 1), yes=["ill"], no=["well"])
+    curve = iso.Curve("person", y="hyp", bounds=(0, 30), y_values=labels)
+    page = report_html(curve.release(PEOPLE, epsilon=1, ledger=ledger))
+    assert (
+        "Values of person below 0 or above 30 count as 0 or 30; rows that lack person or hyp are left out."
+        in page
+    )
+    assert "hyp has the higher of its two values where the data says ill" in page
+
+
 def test_negative_values_beside_intervals_that_start_at_zero_are_explained(ledger):
     made = flat.counts(PEOPLE, P, ledger=ledger, unit="person", epsilon=1, mechanism="LaplaceMechanism")
     columns = {**made.columns, "value": (-5, 3, 4)}

@@ -147,14 +147,15 @@ class CurvePage(Page):
     def rules(self, release: Release) -> list[str]:
         """The bounds of x."""
         low, high = _said(release)["bounds"]
+        x, y = (str(_said(release)[name]) for name in ("x", "y"))
         words = (_said(release)["y_values"] or {}).get("yes")
         read = (
             []
             if words is None
-            else [f"y has the higher of its two values where the data says {' or '.join(words)}."]
+            else [f"{y} has the higher of its two values where the data says {' or '.join(words)}."]
         )
         return [
-            f"Values of x below {low} or above {high} count as {low} or {high}; rows that lack x or y are left out.",
+            f"Values of {x} below {low} or above {high} count as {low} or {high}; rows that lack {x} or {y} are left out.",
             *read,
         ]
 

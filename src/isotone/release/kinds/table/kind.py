@@ -201,6 +201,12 @@ class TablePage(Page):
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What an interval means."""
+        if "stratum" not in release.columns and len(release.columns["category"]) < SMALL:
+            return [
+                f"With fewer than {SMALL} categories nothing is spent on their distribution. The noisy count is right on average, and for adding "
+                "up. The released value and the estimate are that count, or 0 or the largest count where it lies beyond.",
+                f"Each interval contains the true count with a probability of {level}. It comes from the noise alone.",
+            ]
         return [
             "Each category has three numbers. The released value is for histograms: all of them together have the right distribution. "
             "The estimate is for maps and lists: its expected error is the smallest, and the interval belongs to it. The noisy count "
