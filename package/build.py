@@ -69,8 +69,7 @@ def bill(wheel: Path) -> dict[str, Any]:
 
 
 def _component(name: str, package: Distribution) -> dict[str, Any]:
-    said = package.metadata
-    licence = (said["License-Expression"] or said["License"] or "").strip().split("\n")[0][:100]
+    licence = _licence(package)
     where = f"pkg:pypi/{name}@{package.version}"
     found: dict[str, Any] = {
         "type": "library",
@@ -80,6 +79,15 @@ def _component(name: str, package: Distribution) -> dict[str, Any]:
         "bom-ref": where,
     }
     return {**found, "licenses": [{"license": {"name": licence}}]} if licence else found
+
+
+def _licence(package: Distribution) -> str:
+    """The expression that a package states, else what its classifiers say, else a first line that is no copyright notice."""
+    said = package.metadata
+    marks = [mark for mark in said.get_all("Classifier", []) if mark.startswith("License :: ")]
+    named = " AND ".join(sorted(mark.rpartition(" :: ")[2] for mark in marks))
+    first = (said["License"] or "").strip().partition("\n")[0][:100]
+    return said["License-Expression"] or named or ("" if first.startswith("Copyright") else first)
 
 
 def _sha256(path: Path) -> str:

@@ -71,6 +71,9 @@ def test_two_builds_are_the_same_and_hold_the_package_alone(wheel):
 def test_the_bill_of_materials_and_the_checksums_are_those_of_the_wheel(wheel):
     bill = json.loads((wheel.parent / "isotone.cdx.json").read_text())
     (own,) = bill["metadata"]["component"]["hashes"]
+    licences = [entry["license"]["name"] for part in bill["components"] for entry in part.get("licenses", ())]
+    assert len(licences) == len(bill["components"])  # each states one
+    assert not any("copyright" in name.lower() for name in licences)
     assert own["content"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
     needed = closure(requirements()[0])
     assert {part["name"]: part["version"] for part in bill["components"]} == {
