@@ -246,7 +246,9 @@ def read_guesses(text: str) -> dict[str, int]:
         name, _, value = line.strip().rpartition(" ")
         digits = value.replace(",", "")
         if not name.strip(" =:") or not (digits.isascii() and digits.isdigit()) or len(digits) > 15:
-            raise FormError(f"Line {place} of the guesses is not a name and a whole number, such as smoke 400.")
+            raise FormError(
+                f"Line {place} of the guesses is not a name and a whole number, such as smoke 400."
+            )
         result[name.strip(" =:")] = int(digits)
     return result
 
