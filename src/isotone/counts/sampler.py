@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.array_types import Floats, Ints
-from isotone.counts.relaxation import KeptDraws, Relaxation, relax
+from isotone.counts.relaxation import REACH, KeptDraws, Relaxation, relax
 from isotone.counts.relaxation_tree import estimated_share, missing_pairs, restore, wander
 from isotone.errors import InputError
 from isotone.kernels import has_compiler, kernel, most_steps
@@ -757,14 +757,15 @@ def sampler(
     *,
     kind: type[S] = Sampler,
     share: float = SHARE,
+    reach: int = REACH,
 ) -> S:
     """The sampler of ``P``, with the law of its ``kind``.
 
-    Where draws are rejected, about a share ``share`` of them is kept at least. The last few samplers are kept, because
-    their tables take time.
+    Where draws are rejected, about a share ``share`` of them is kept at least, from a relaxation with blocks of ``reach`` states at
+    most. The last few samplers are kept, because their tables take time.
     """
-    key = (kind, P.elements, P.covers, relaxation, share)
-    return _recent.get(key, lambda: build_sampler(P, relaxation, progress, kind=kind, share=share))
+    key = (kind, P.elements, P.covers, relaxation, share, reach)
+    return _recent.get(key, lambda: build_sampler(P, relaxation, progress, kind=kind, share=share, reach=reach))
 
 
 def build_sampler(
@@ -774,6 +775,7 @@ def build_sampler(
     *,
     kind: type[S] = Sampler,
     share: float = SHARE,
+    reach: int = REACH,
 ) -> S:
     """Choose the method for ``P`` and build what it needs."""
     if relaxation is None:
@@ -783,15 +785,15 @@ def build_sampler(
             levels = TwoLevels(P, kind.balanced)
             seconds = SECONDS_A_STEP * levels.sweeps * len(P)
             return kind(P, CoupledSource(levels), Method("two levels", seconds=seconds))
-        relaxation = _searched.get((P.elements, P.covers), lambda: _search(P, progress))
+        relaxation = _searched.get((P.elements, P.covers, reach), lambda: _search(P, reach, progress))
     return _settle(kind, P, relaxation, share)
 
 
-def _search(P: Poset, progress: Progress) -> Relaxation:
+def _search(P: Poset, reach: int, progress: Progress) -> Relaxation:
     """A relaxation from a short search if rejection keeps many draws from it, from a longer one otherwise."""
-    quick = relax(P, steps=QUICK_STEPS)
+    quick = relax(P, steps=QUICK_STEPS, reach=reach)
     count, tried = _kept(_tables_of(quick.order(P)), quick.dropped(P))
-    return quick if count >= RARE * tried else relax(P, progress=progress)
+    return quick if count >= RARE * tried else relax(P, reach=reach, progress=progress)
 
 
 def _settle(kind: type[S], P: Poset, relaxation: Relaxation, share: float) -> S:

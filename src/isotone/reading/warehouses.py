@@ -12,8 +12,10 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
@@ -46,6 +48,8 @@ _EARLY_EXPONENT = r"^(-?[0-9])[.]([0-9]{15})([0-9]+)e[+]15$"
 """How PostgreSQL writes numbers that Python writes without an exponent, since they have a fraction and 16 digits before it."""
 _SMALLEST, _LARGEST = "2.4703282292062328e-324", "1e300"
 _UNDERFLOW = 1e-290
+_PART = 50_000
+"""Rows of a query that are in memory at once, where they are written to a file."""
 _SEPARATORS = ",;#~%&@=_:<>!/"
 _PLACES = 12
 
@@ -264,23 +268,39 @@ def rows_of(frame: Frame) -> dict[str, list[Any]]:
     return backend.to_pyarrow(expression, limit=None).to_pydict()
 
 
-def table_of(frame: Frame) -> Any:
-    """All rows of a query as an Arrow table, by one statement. For what has to be joined at home."""
+def write_rows(frame: Frame, path: Path) -> None:
+    """Write all rows of a query to a Parquet file, by one statement and some at a time. For what has to be joined at home."""
+    from pyarrow.parquet import ParquetWriter
+
+    native: Any = frame.to_native()
+    schema = native.schema().to_pyarrow()
+    backend = _source_of(frame).source
+    expression, statement = _compiled(native, backend)
+    with ParquetWriter(path, schema) as writer:
+        if backend.name not in ("postgres", "sqlite"):
+            for batch in backend.to_pyarrow_batches(expression, limit=None, chunk_size=_PART):
+                writer.write_batch(batch.cast(schema))
+            return
+        with ExitStack() as stack:
+            if backend.name == "postgres":  # a cursor with a name stays with the server, and sends what is asked for
+                stack.enter_context(backend.con.transaction())
+                cursor = stack.enter_context(backend.con.cursor(name="isotone_rows"))
+            else:
+                cursor = stack.enter_context(backend.begin())
+            cursor.execute(statement)
+            while rows := cursor.fetchmany(_PART):
+                writer.write_batch(_batch(rows, schema))
+
+
+def _batch(rows: Sequence[Any], schema: Any) -> Any:
+    """Rows as an Arrow batch. Numbers may stand for booleans."""
     import pyarrow as pa
 
-    schema = frame.to_native().schema().to_pyarrow()
-    rows = rows_of(frame)
-    return pa.table(
-        {
-            name: pa.array(
-                [None if x is None else bool(x) for x in rows[name]]
-                if pa.types.is_boolean(kind)
-                else rows[name],
-                kind,
-            )
-            for name, kind in zip(schema.names, schema.types, strict=True)
-        }
-    )
+    columns = [
+        pa.array([None if x is None else bool(x) for x in column] if pa.types.is_boolean(kind) else column, kind)
+        for column, kind in zip(zip(*rows, strict=True), schema.types, strict=True)
+    ]
+    return pa.record_batch(columns, schema=schema)
 
 
 def _compiled(native: Any, backend: Any) -> tuple[Any, str]:

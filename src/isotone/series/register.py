@@ -9,6 +9,7 @@ Lines are named by a keyed hash of the unit. The register is as sensitive as the
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from isotone.ledger.stores.sqlite import sync
 from isotone.noise.bits import random_bits
 from isotone.order import Poset
 from isotone.order.closure import Options
+from isotone.process import scratch
 from isotone.reading.columns import ColumnRule, as_text
 from isotone.reading.contributions import GROUP, UNIT, Groups
 from isotone.reading.engine import connect
@@ -113,11 +115,12 @@ class Register:
         ``old`` is the register of the last closed period, None before the first one. Whatever fails quotes no contents.
         With ``until``, a day such as 2024-01-31, rows of later days and without a day are not looked at.
         """
-        return self._grown(_quietly(lambda: self._rows(source, frame)), old, new, until)
+        with tempfile.TemporaryDirectory(dir=scratch()) as place:
+            return self._grown(_quietly(lambda: self._rows(source, frame, Path(place))), old, new, until)
 
     def over(self, source: RecordSource, frame: Frame, days: Sequence[str], place: Path) -> Ints:
         """The counts of every period of the past by period and group. The rows are read once, and kept at ``place`` meanwhile."""
-        engine = _quietly(lambda: self._rows(source, frame).kept(place / "rows.parquet"))
+        engine = _quietly(lambda: self._rows(source, frame, place).kept(place / "rows.parquet"))
         files = [None, *(place / f"{t}.parquet" for t in range(len(days)))]
         return np.array(
             [
@@ -149,7 +152,7 @@ class Register:
 
         def written() -> None:
             named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
-            engine = self._engine(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)))
+            engine = _Local(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)).to_native())
             whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
             names = {_LINE: random_key().hex(), _KEY: "00"}  # nor are its records found by their keys
             frozen = [
@@ -163,22 +166,19 @@ class Register:
             "The register could not be written anew. Nobody was forgotten, and the series stands as it was.",
         )
 
-    def _rows(self, source: RecordSource, frame: Frame) -> _Local | _Cluster:
-        """The rows, where they are joined with the register."""
+    def _rows(self, source: RecordSource, frame: Frame, place: Path) -> _Local | _Cluster:
+        """The rows, where they are joined with the register: on the cluster that has the data, otherwise here."""
         rows = read_rows(source, frame, self.P, self.rules, self.groups)
         named = as_text(UNIT, rows.collect_schema()[UNIT])  # the same text in every engine and period
-        return self._engine(rows.with_columns(named.alias(UNIT)))
-
-    def _engine(self, rows: Frame) -> _Local | _Cluster:
-        """Where the register is joined: on the cluster that has the data, otherwise here."""
-        native: Any = rows.to_native()
+        rows = rows.with_columns(named.alias(UNIT))
         if rows.implementation.is_spark_like():
-            return _Cluster(native)
+            return _Cluster(rows.to_native())
         if rows.implementation.is_duckdb():
-            return _Local(native)
-        from isotone.reading.warehouses import table_of
+            return _Local(rows.to_native())
+        from isotone.reading.warehouses import write_rows
 
-        return _Local(connect().from_arrow(table_of(rows)))
+        write_rows(rows, place / "queried.parquet")
+        return _Local(connect().read_parquet(str(place / "queried.parquet")))
 
     def _query(self, engine: _Local | _Cluster, old: Path | None, until: str | None) -> str:
         """The lines of the new register, from the rows and the register of the last period."""
@@ -314,18 +314,23 @@ class _Cluster:
         return _hmac(key, f"encode({text}, 'UTF-8')", "sha2(concat({}, {}), 256)")
 
     def lines(self, path: Path) -> str:
-        return f"SELECT * FROM parquet.`{path}`"
+        return f"SELECT * FROM parquet.`{_address(path).replace('`', '``')}`"
 
     def write(self, query: str, new: Path) -> None:
         self.rows.createOrReplaceTempView(_ROWS)
-        self.rows.sparkSession.sql(query).write.parquet(str(new))
+        self.rows.sparkSession.sql(query).write.parquet(_address(new))
         for file in new.glob("*"):
             sync(file)
         sync(new)
 
     def read(self, path: Path) -> Frame:
-        return nw.from_native(self.rows.sparkSession.read.parquet(str(path)))
+        return nw.from_native(self.rows.sparkSession.read.parquet(_address(path)))
 
     def kept(self, path: Path) -> _Cluster:
         """As it is: what is kept on a cluster would stay there."""
         return self
+
+
+def _address(path: Path) -> str:
+    """A folder as a cluster names it, whose own files may be elsewhere."""
+    return f"file://{path.resolve()}"

@@ -16,6 +16,7 @@ from isotone.counts.sampler import sampler
 from isotone.errors import InputError
 from isotone.mechanism import Progress, no_progress
 from isotone.order import Poset
+from isotone.order.bipartitions.counting import within_reach
 from isotone.planning import Column, Plan, Row
 from isotone.privacy.checks import one_of, whole_number
 from isotone.privacy.guarantee import Guarantee, Unit
@@ -28,8 +29,8 @@ Matters = Literal["all", "last", "changes"]
 LARGEST_PRODUCT, LARGEST_FINE, LARGEST_COARSE = 150, 100, 60
 """Counts that one draw of the product has at most, alone and as the fine draw, and that the coarse draw has (half of it in short series)."""
 
-KEPT = 3.5e-4
-"""The share of draws that rejection must keep."""
+KEPT, REACH = 2e-3, 1 << 18
+"""The share of draws that rejection must keep, and the states of a block that they come from: small tables are walked through faster."""
 
 ANCHORS = (1, 2, 3, 4, 6)
 """How many periods the coarse draw may be about."""
@@ -122,20 +123,25 @@ def _candidates(
     if guarantee.kind == "zcdp":
         return
     epsilon = guarantee.epsilon
-    if n <= LARGEST_PRODUCT or len(order) == 1:
-        product = _poset_mechanism(over_time(order, periods), epsilon, progress, **whose)
-        yield "product", SeriesMechanism(stages, periods, product)
     if periods > 1:
         fine: Fine = "product" if n <= LARGEST_FINE else "chains"
         anchors, share, relaxations = _best_anchors(order, periods, fine, aim, progress)
         scales, pure = Scales(anchors, share, fine), unit.pure(epsilon)
         noise = TwoScaleMechanism(order, periods, pure, scales, unit.contributions, relaxations=relaxations)
         yield "two scales", SeriesMechanism(stages, periods, noise)
+    if n <= LARGEST_PRODUCT or len(order) == 1:
+        product = _poset_mechanism(over_time(order, periods), epsilon, progress, **whose)
+        yield "product", SeriesMechanism(stages, periods, product)
 
 
 def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **whose: Any) -> PosetMechanism:
     """Noise shaped by an order over time, from draws of which enough are kept for a law to be drawn in seconds."""
-    relaxation = sampler(P.canonical.order, progress=progress, share=KEPT).relaxation
+    order = P.canonical.order
+    relaxation = (
+        None
+        if within_reach(order)
+        else sampler(order, progress=progress, share=KEPT, reach=REACH).relaxation
+    )
     return PosetMechanism(P, epsilon, relaxation=relaxation, progress=progress, **whose)
 
 
@@ -144,11 +150,11 @@ def _best_anchors(
 ) -> tuple[tuple[int, ...], Fraction, tuple[Relaxation | None, Relaxation | None]]:
     """The periods of the coarse draw and its share of epsilon with the least error of what matters."""
     within, one = order if fine == "product" else Poset.antichain(order.elements), Fraction(1)
-    every = _poset_mechanism(over_time(within, periods), one, progress)
-    scales = _Scales(every.covariance(), periods, aim)
-    most = LARGEST_COARSE if len(every.P) > LARGEST_PRODUCT else LARGEST_COARSE // 2
+    most = LARGEST_COARSE if len(order) * periods > LARGEST_PRODUCT else LARGEST_COARSE // 2
     numbers = [b for b in ANCHORS if b <= periods and (b * len(order) <= most or b == 1)]
     some = {b: _poset_mechanism(over_time(order, b), one, progress) for b in numbers}
+    every = _poset_mechanism(over_time(within, periods), one, progress)  # last, as few samplers are kept
+    scales = _Scales(every.covariance(), periods, aim)
     found = {b: scales.search(coarse.covariance(), b) for b, coarse in some.items()}
     best = min(numbers, key=lambda b: found[b][0])
     _, anchors, share = found[best]
