@@ -765,7 +765,9 @@ def sampler(
     most. The last few samplers are kept, because their tables take time.
     """
     key = (kind, P.elements, P.covers, relaxation, share, reach)
-    return _recent.get(key, lambda: build_sampler(P, relaxation, progress, kind=kind, share=share, reach=reach))
+    return _recent.get(
+        key, lambda: build_sampler(P, relaxation, progress, kind=kind, share=share, reach=reach)
+    )
 
 
 def build_sampler(

@@ -282,7 +282,9 @@ def write_rows(frame: Frame, path: Path) -> None:
                 writer.write_batch(batch.cast(schema))
             return
         with ExitStack() as stack:
-            if backend.name == "postgres":  # a cursor with a name stays with the server, and sends what is asked for
+            if (
+                backend.name == "postgres"
+            ):  # a cursor with a name stays with the server, and sends what is asked for
                 stack.enter_context(backend.con.transaction())
                 cursor = stack.enter_context(backend.con.cursor(name="isotone_rows"))
             else:
@@ -297,7 +299,9 @@ def _batch(rows: Sequence[Any], schema: Any) -> Any:
     import pyarrow as pa
 
     columns = [
-        pa.array([None if x is None else bool(x) for x in column] if pa.types.is_boolean(kind) else column, kind)
+        pa.array(
+            [None if x is None else bool(x) for x in column] if pa.types.is_boolean(kind) else column, kind
+        )
         for column, kind in zip(zip(*rows, strict=True), schema.types, strict=True)
     ]
     return pa.record_batch(columns, schema=schema)

@@ -138,9 +138,7 @@ def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **whose: A
     """Noise shaped by an order over time, from draws of which enough are kept for a law to be drawn in seconds."""
     order = P.canonical.order
     relaxation = (
-        None
-        if within_reach(order)
-        else sampler(order, progress=progress, share=KEPT, reach=REACH).relaxation
+        None if within_reach(order) else sampler(order, progress=progress, share=KEPT, reach=REACH).relaxation
     )
     return PosetMechanism(P, epsilon, relaxation=relaxation, progress=progress, **whose)
 
