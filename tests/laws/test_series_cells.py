@@ -340,7 +340,8 @@ def test_gaussian_noise_over_time_keeps_its_guarantee_whoever_reacts(
     for d in shifts:
         for t in range(periods):
             # rows of this period look at nothing later, so every continuation has the same shifts in them
-            following[d[: t * size]][d[: (t + 1) * size]].add(tuple(np.abs(shifts[d][time == t]).tolist()))
+            past, now = tuple(map(int, d[: t * size])), tuple(map(int, d[: (t + 1) * size]))
+            following[past][now].add(tuple(np.abs(shifts[d][time == t]).tolist()))
 
     def worth(past: tuple[int, ...], order: float) -> float:
         """The logarithm of the largest moment of what is shown from here on, by the worst reaction to it."""

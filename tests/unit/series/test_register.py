@@ -17,10 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.effort import effort
 from tests.support.spark import spark_session
+from tests.support.warehouses import in_postgres, in_sqlite
 
 from isotone.counts import PosetMechanism
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.reading import warehouses
 from isotone.reading.contributions import Groups
 from isotone.reading.records import RecordSource
 from isotone.series.register import HistoryRules, Register
@@ -215,6 +217,28 @@ def test_files_memory_and_other_engines_grow_the_same_register(tmp_path: Path) -
         lines = duckdb.connect().execute(f"SELECT * FROM '{book.last}' ORDER BY 1").fetchall()
         found.add(repr(lines).encode())
     assert len(found) == 1  # the keyed hash is of the canonical text, whatever the engine
+
+
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("postgres", marks=pytest.mark.services)])
+def test_rows_of_a_database_come_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.setattr(warehouses, "_PART", 2)
+    weeks = [[("a", "first"), ("b", "full"), (None, "full"), ("c", "x"), ("d", "full")], [("a", "full")]]
+    there, here = (
+        Book(tmp_path, Poset.chain(["full", "first"])),
+        Book(tmp_path / "here", Poset.chain(["full", "first"])),
+    )
+    here.folder.mkdir()
+    columns = {"id": "TEXT", "stage": "TEXT"}
+    for rows in weeks:
+        table = in_sqlite(tmp_path, columns, rows) if engine == "sqlite" else in_postgres(columns, rows)
+        assert np.array_equal(there._grown(RecordSource(table, element="stage")), here.close(rows))
+    lines = [
+        duckdb.connect().execute(f"SELECT * FROM '{book.last}' ORDER BY 1").fetchall()
+        for book in (there, here)
+    ]
+    assert lines[0] == lines[1]
 
 
 def test_what_cannot_be_a_history_is_refused() -> None:
