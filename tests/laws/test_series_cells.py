@@ -27,7 +27,7 @@ from isotone.order import Poset
 from isotone.privacy.draws import ExactDraws
 from isotone.privacy.guarantee import Guarantee
 from isotone.series import CausalGaussianMechanism, SeriesMechanism, TwoScaleMechanism
-from isotone.series.two_scale import over_time
+from isotone.series.two_scale import Scales, over_time
 from tests.support.effort import effort
 
 Ints = NDArray[np.int64]
@@ -267,7 +267,9 @@ def test_noise_on_two_scales_keeps_epsilon_in_every_cell(
 ) -> None:
     """A change takes pairs of draws within reach to pairs within that and the change, so nothing that is cut off is missing."""
     stages, epsilon = Poset.chain("ab"), 5 * most * (1 + (neighbours == "replace"))
-    made = TwoScaleMechanism(stages, 2, epsilon, neighbours, most, anchors=[1], share="0.4", fine=fine)
+    made = TwoScaleMechanism(
+        stages, 2, Guarantee.pure(epsilon, neighbours=neighbours), Scales((1,), "0.4", fine), most
+    )
     less, more = (two_scales(made, reach, monkeypatch) for reach in (2, 2 + most))
     loss = worst(less, more, effects(stages, 2, neighbours, most))
     assert 0.5 * epsilon < loss <= epsilon * (1 + 1e-9)
@@ -276,7 +278,7 @@ def test_noise_on_two_scales_keeps_epsilon_in_every_cell(
 def test_changes_that_do_not_pass_unchanged_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same look at noise that a careless hand combined: it sees what it is for."""
     stages, epsilon = Poset.chain("a"), 3
-    made = TwoScaleMechanism(stages, 2, epsilon, anchors=[1], share="0.4", fine="product")
+    made = TwoScaleMechanism(stages, 2, epsilon, Scales((1,), "0.4", "product"))
     bits = 2**20
 
     def twice(fine: Any, coarse: Any, gain: Any) -> Any:
