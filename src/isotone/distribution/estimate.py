@@ -137,37 +137,48 @@ class _Chain:
     def _forward(self, first: Floats, moves: Floats) -> tuple[list[Floats], Floats]:
         """For each bin and prior the law of its likely states given the bins up to it; and by prior the log evidence."""
         message, before = first[:, None], None
-        laws, evidence = list[Floats](), np.zeros(len(first))
-        for likelihood, here in zip(self.likelihood, self.likely, strict=True):
+        laws, totals = list[Floats](), np.empty((len(self.likely), len(first)))
+        for place, (likelihood, here) in enumerate(zip(self.likelihood, self.likely, strict=True)):
             message = message[..., here] if before is None else message @ moves[:, before, here]
-            message = message * likelihood[here]
-            total = np.maximum(message.sum(axis=2, keepdims=True), 1e-300)
-            evidence += np.log(total[:, 0, 0])
-            message, before = message / total, here
+            message *= likelihood[here]
+            total = np.maximum(np.add.reduce(message, axis=2, keepdims=True), 1e-300)
+            totals[place] = total[:, 0, 0]
+            message /= total
+            before = here
             laws.append(message[:, 0])
-        return laws, evidence
+        return laws, np.log(totals).sum(axis=0)
 
     def _backward(
         self, laws: list[Floats], moves: Floats, prior: Ints, stream: np.random.Generator
     ) -> Floats:
         """A path for each given prior, drawn from the last bin to the first."""
-        priors, states, _ = moves.shape
-        to = np.ascontiguousarray(moves.transpose(0, 2, 1)).reshape(priors * states, states)
+        some, own = np.unique(prior, return_inverse=True)
+        states = moves.shape[1]
+        to = np.ascontiguousarray(moves[some].transpose(0, 2, 1)).reshape(-1, states)
         places = np.empty((len(laws), prior.size), np.int64)
         drawn = np.asarray(stream.random(places.shape))
-        rank, after = np.empty(to.shape[0], np.int64), None
-        which = prior
+        rank, seen = np.empty(len(to), np.int64), np.zeros(len(to), np.bool_)
+        rows, own, which, after = np.arange(len(to))[:, None], own * states, own, None
         for b in range(len(laws) - 1, -1, -1):
             # a row for each state, under its prior, that some path goes to, and all rows one after the other
-            law, here = laws[b], self.likely[b]
-            weight = np.cumsum(law if after is None else law[after // states] * to[after, here], axis=1)
-            weight = weight / np.maximum(weight[:, -1:], 1e-300) + np.arange(len(weight))[:, None]
+            law, here = laws[b][some], self.likely[b]
+            if after is None:
+                weight = law
+            else:
+                weight = to[after, here]
+                weight *= law if len(some) == 1 else law[after // states]
+            weight = np.add.accumulate(weight, axis=1)
+            weight /= np.maximum(weight[:, -1:], 1e-300)
+            weight += rows[: len(weight)]
             size = weight.shape[1]
-            found = np.searchsorted(weight.ravel(), which + drawn[b], side="right") - which * size
-            places[b] = here.start + np.minimum(found, size - 1)
-            state = prior * states + places[b]
-            after = np.flatnonzero(np.bincount(state, minlength=rank.size))
-            rank[after] = np.arange(after.size)
+            found = weight.ravel().searchsorted(which + drawn[b], side="right")
+            found -= which * size
+            places[b] = np.minimum(found, size - 1, out=found) + here.start
+            state = own + places[b]
+            seen[state] = True
+            after = seen.nonzero()[0]
+            seen[after] = False
+            rank[after] = rows[: after.size, 0]
             which = rank[state]
         return np.take_along_axis(self.means, places, axis=1)
 
