@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FIRST", "FIRST_TIMES", "UNSEEN", "UNSEEN_TIMES"]
+__all__ = ["FIRST", "FIRST_TIMES", "LAST", "LAST_TIMES", "UNSEEN", "UNSEEN_TIMES"]
 
 Sample = Callable[[np.random.Generator, int], Any]
 
@@ -37,6 +37,18 @@ UNSEEN: dict[str, Sample] = {
     "beta at both ends": lambda rng, n: rng.beta(0.4, 0.6, n),
     "whole years": lambda rng, n: np.floor(rng.triangular(0, 40, 100, n)) / 100,
 }
+
+LAST: dict[str, Sample] = {
+    "loans": lambda rng, n: np.where(
+        rng.random(n) < 0.4, rng.choice([0.05, 0.1, 0.2, 0.5], n), rng.lognormal(-2.5, 1, n)
+    ),
+    "scales": lambda rng, n: 10 ** (-3 * rng.random(n)),
+    "comb": lambda rng, n: (rng.integers(0, 40, n) + 0.01 * rng.random(n)) / 40,
+    "far away": lambda rng, n: np.where(rng.random(n) < 0.95, rng.normal(0.03, 0.001, n), rng.random(n)),
+    "one value": lambda rng, n: np.full(n, 0.3),
+    "both limits": lambda rng, n: rng.choice([0.0, 0.5, 1.0], n, p=[0.49, 0.02, 0.49]),
+}
+"""Written by somebody who knew neither half, to see how often bands hold."""
 
 FIRST_TIMES: dict[str, tuple[Sample, Sample]] = {
     "constant risk": (
@@ -67,3 +79,12 @@ UNSEEN_TIMES: dict[str, tuple[Sample, Sample]] = {
     "rare and late": (lambda rng, n: 0.4 + rng.exponential(2.0, n), lambda rng, n: rng.weibull(2, n)),
 }
 """Written down before anything was run on them."""
+
+LAST_TIMES: dict[str, tuple[Sample, Sample]] = {
+    "at once": (lambda rng, n: rng.gamma(0.3, 1, n), lambda rng, n: rng.exponential(1, n)),
+    "quarters": (
+        lambda rng, n: np.ceil(4 * rng.weibull(3, n) * 0.7) / 4,
+        lambda rng, n: rng.choice([0.5, 0.75, 9.0], n),
+    ),
+}
+"""Written as those of ``LAST``."""
