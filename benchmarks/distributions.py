@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -546,7 +546,7 @@ def _one_band() -> Generator[None]:
             known[key] = self.release.manifest, kept(self, *asked)
         return known[key][1]
 
-    LineReader.figures = figures
+    LineReader.figures = cast("Any", figures)
     try:
         yield
     finally:
@@ -573,7 +573,7 @@ def _asked_of_values(release: Any, values: list[Floats]) -> dict[str, list[bool]
                 "five quantiles": all(map(_has, release.quantiles(LEVELS.tolist(), **asked), own)),
                 "median": _has(release.quantile(0.5, **asked), own[2]),
                 "three shares": all(
-                    _has(release.cdf(x, **asked), np.mean(each <= x)) for x in (0.05, 0.31, 0.7)
+                    _has(release.cdf(x, **asked), float(np.mean(each <= x))) for x in (0.05, 0.31, 0.7)
                 ),
                 "Lorenz": all(
                     map(

@@ -490,3 +490,4 @@ def test_noise_of_counts_does_not_choose_bins() -> None:
     assert made[0].bins > 20
     for other in made[1:]:
         np.testing.assert_array_equal(made[0].edges, other.edges)
+        assert made[0].seed == other.seed, "draws for the band are independent of the noise"

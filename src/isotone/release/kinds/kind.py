@@ -19,7 +19,7 @@ import numpy as np
 
 from isotone.errors import InputError
 from isotone.mechanism import Progress
-from isotone.privacy.checks import did_you_mean
+from isotone.privacy.checks import confidence_level, did_you_mean
 from isotone.privacy.guarantee import Guarantee
 from isotone.reading.questions import Question
 from isotone.release.manifest import ROUNDING, Manifest
@@ -277,6 +277,11 @@ class Reader:
     def refuse(self, what: str) -> NoReturn:
         """Raise an error that says why there is no answer."""
         raise InputError(f"A release of {in_words(self.release.kind)} has no {what}. {self.reason}".rstrip())
+
+    def level(self, confidence: float | None) -> float:
+        """The confidence that is asked for, or that of the release."""
+        stated = self.release.manifest["description"]["confidence"]
+        return confidence_level(stated if confidence is None else confidence)
 
     def group_named(self, words: Sequence[str]) -> Any:
         """The group that words on a command line name, or None."""

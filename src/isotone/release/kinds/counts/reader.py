@@ -26,7 +26,7 @@ from isotone.inference import (
     widened,
 )
 from isotone.linear.mechanism import Law
-from isotone.privacy.checks import confidence_level, did_you_mean, shown, truth
+from isotone.privacy.checks import did_you_mean, shown, truth
 from isotone.release.kinds.counts.columns import has_margins, rebuild_margins
 from isotone.release.kinds.counts.derived import (
     as_drawn,
@@ -65,19 +65,14 @@ class CountReader(Reader):
             raise InputError(f"Which group? There are: {', '.join(names)}. Say group=, or sum() over all.")
         return result[group_place(group, names)]
 
-    def _level(self, confidence: float | None) -> float:
-        return confidence_level(
-            self.release.manifest["description"]["confidence"] if confidence is None else confidence
-        )
-
     def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
         """A linear combination of counts of one group."""
-        return self._of(group).contrast(coefficients, self._level(confidence))
+        return self._of(group).contrast(coefficients, self.level(confidence))
 
     def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, or in all records. In the population noise and sampling together."""
         result = self._with_records(self._of(group), of, group, within)
-        level = self._level(confidence)
+        level = self.level(confidence)
         if not within.population:
             return result.share(part, of, level)
         if of is None and result.records is not None:
@@ -108,7 +103,7 @@ class CountReader(Reader):
         self, pairs: Sequence[tuple[Any, Any]] | None, together: bool, confidence: float | None, group: Any
     ) -> dict[tuple[str, str], Estimate]:
         """Shares along the covers, or of the pairs given."""
-        result, level = self._of(group), self._level(confidence)
+        result, level = self._of(group), self.level(confidence)
         chosen_pairs = result.P.covers if pairs is None else _pairs(pairs)
         if truth(together, "together"):
             return result.shares(chosen_pairs, level)
@@ -124,7 +119,7 @@ class CountReader(Reader):
         require_different_draws([draws_of(one.manifest) for one in (self.release, other)])
         self._require_comparable(other, what, follows_order)
         before, after = self._of(group), self._of(group, "1", other)
-        return changes(before, after, what, self._level(confidence))
+        return changes(before, after, what, self.level(confidence))
 
     def _require_comparable(self, other: Release, what: Any, follows_order: bool) -> None:
         """Refuse changes of elements that two orders count other records for."""
@@ -146,19 +141,19 @@ class CountReader(Reader):
         # rows of all groups of one draw stand side by side: groups may depend on each other
         draws, width = result[0].law.draws.astype(np.float64), result[0].law.draws.shape[1]
         dealt = draws[: len(draws) // len(names) * len(names)].reshape(-1, len(names), width)
-        level = self._level(confidence)
+        level = self.level(confidence)
         return changes(result[i], result[j], what, level, lambda x, z: dealt[:, j, z] - dealt[:, i, x])
 
     def rank(self, what: Any, confidence: float | None, group: Any) -> Any:
         """The place of one count among all, or of each."""
-        result, level = self._of(group), self._level(confidence)
+        result, level = self._of(group), self.level(confidence)
         if what is not None:
             return result.rank(what, level)
         return {str(x): result.rank(x, level) for x in result.P.elements}
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """One element summed over all groups, or several elements of a release without groups."""
-        level, names = self._level(confidence), groups_of(self.release.manifest)
+        level, names = self.level(confidence), groups_of(self.release.manifest)
         elements = element_names(what)
         if names is None:
             return self._of(None).contrast(dict.fromkeys(elements, 1), level)
@@ -257,7 +252,7 @@ class BreakdownReader(CountReader):
         require_different_draws([[as_drawn(one.manifest, one.mechanism)] for one in (first, second)])
         self._require_comparable(other, what, follows_order)
         before, after = first.measured(group, "0"), second.measured(group, "1")
-        return changes(before, after, what, self._level(confidence))
+        return changes(before, after, what, self.level(confidence))
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """Counts of the second cell minus those of the first, whose noise is correlated."""
@@ -267,12 +262,12 @@ class BreakdownReader(CountReader):
             raise InputError("Name two different cells.")
         n, both = len(table.mechanism.base.P), table.law(cells, "").draws.astype(np.float64)
         before, after = table.measured(first, ""), table.measured(second, "")
-        level = self._level(confidence)
+        level = self.level(confidence)
         return changes(before, after, what, level, lambda x, z: both[:, n + z] - both[:, x])
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """Elements summed over all cells of the coarsest margin."""
-        table, level = _CellTable(self.release), self._level(confidence)
+        table, level = _CellTable(self.release), self.level(confidence)
         sizes = [math.prod(shape) for shape in table.breakdown.shapes]
         coarsest = int(np.argmin(sizes))
         cells = [(coarsest, k) for k in range(sizes[coarsest])]

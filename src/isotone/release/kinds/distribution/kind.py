@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from isotone.distribution.figures import LineFigures
 from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
 from isotone.inference import Estimate
-from isotone.privacy.checks import confidence_level, exact, shown
+from isotone.privacy.checks import exact, shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.distribution.description import (
     Distribution,
@@ -49,33 +49,31 @@ class LineReader(Reader):
         figures, level, about = self.figures(confidence, group, band)
         return [estimate_of(figures.quantile(_share(q)), level, about) for q in levels]
 
-    def compared(
-        self,
-        other: LineReader,
-        first: Any,
-        second: Any,
-        confidence: float | None,
-        ask: Callable[..., Estimate],
+    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+        """What is compared, at the place that is named."""
+        raise NotImplementedError
+
+    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
+        """A figure of the second group minus that of the first. Each has half of what may go wrong."""
+        return self._compared(self, first, second, what, confidence)
+
+    def change(
+        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
     ) -> Estimate:
-        """What the second group of another release has more than the first of this one. Each has half of what may go wrong."""
+        """A figure of another release of this kind minus that of this one."""
+        if other.kind != self.release.kind:
+            self.refuse(f"change to a release of a {other.kind}")
+        return self._compared(type(self)(other), group, group, what, confidence)
+
+    def _compared(
+        self, other: LineReader, first: Any, second: Any, what: Any, confidence: float | None
+    ) -> Estimate:
         half = 1 - checked(self.level(confidence), "A difference", 2) / 2
-        one, two = ask(self, half, first), ask(other, half, second)
+        one, two = self.asked(what, half, first), other.asked(what, half, second)
         assert one.value is not None
         assert two.value is not None
         low, high = two.low - one.high, two.high - one.low
         return Estimate(two.value - one.value, low, high, round(2 * half - 1, 12), about=one.about)
-
-    def other(self, release: Release) -> Self:
-        """The reader of another release, which must be of the same kind."""
-        if release.kind != self.release.kind:
-            self.refuse(f"change to a release of a {release.kind}")
-        return type(self)(release)
-
-    def level(self, confidence: float | None) -> float:
-        """The confidence that is asked for, or that of the release."""
-        return confidence_level(
-            self.release.manifest["description"]["confidence"] if confidence is None else confidence
-        )
 
     def measured(self, group: Any) -> tuple[LineDescription, DistributionMechanism, MeasuredLine]:
         """What was measured of one group."""
@@ -141,15 +139,11 @@ class DistributionReader(LineReader):
         figures, level, about = self._unequal(confidence, group, band)
         return estimate_of(figures.gini(), level, about)
 
-    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
-        """A quantile of the second group minus that of the first."""
-        return self.compared(self, first, second, confidence, _quantile(what))
-
-    def change(
-        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
-    ) -> Estimate:
-        """A quantile of another release minus that of this one."""
-        return self.compared(self.other(other), group, group, confidence, _quantile(what))
+    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+        """A quantile."""
+        if what is None:
+            raise InputError("Say which quantile is compared, such as 0.5 for the median.")
+        return self.quantile([what], confidence, group, None)[0]
 
     def _unequal(self, confidence: float | None, group: Any, band: Any) -> Any:
         if exact(self.release.manifest["description"]["bounds"][0], "bounds") < 0:
@@ -157,12 +151,6 @@ class DistributionReader(LineReader):
                 "Lorenz curve or Gini coefficient: they are for values that are not negative, and low is below 0"
             )
         return self.figures(confidence, group, band)
-
-
-def _quantile(level: Any) -> Callable[[LineReader, float, Any], Estimate]:
-    if level is None:
-        raise InputError("Say which quantile is compared, such as 0.5 for the median.")
-    return lambda reader, confidence, group: reader.quantile([level], confidence, group, None)[0]
 
 
 def _share(level: Any, *, open_end: bool = True) -> float:

@@ -138,7 +138,7 @@ class SeriesReader(CountReader):
             x if len(places) == 1 else f"{names[place]}: {x}": factor
             for (place, x), factor in estimates.items()
         }
-        return self.measured(places, group).contrast(weights, self._level(confidence))
+        return self.measured(places, group).contrast(weights, self.level(confidence))
 
     def share(self, part: Any, of: Any, confidence: float | None, group: Any, within: Within) -> Estimate:
         """The share of one count in another, of the same period or not."""
@@ -152,7 +152,7 @@ class SeriesReader(CountReader):
             raise InputError("The share of a population, or of all records, is about one period.")
         names, places = self.shown_names, sorted({first, second})
         result = self.measured(places, group)
-        return result.share(f"{names[first]}: {a}", f"{names[second]}: {b}", self._level(confidence))
+        return result.share(f"{names[first]}: {a}", f"{names[second]}: {b}", self.level(confidence))
 
     def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Any:
         """What is new at the second period since the first, of one stage or of each, with intervals of their own.
@@ -206,7 +206,7 @@ class SeriesReader(CountReader):
             raise InputError(
                 "The two folders are of one series, and neither continues the other: one of them was changed."
             )
-        return changes(self._of(group), later._of(group, "1"), what, self._level(confidence))
+        return changes(self._of(group), later._of(group, "1"), what, self.level(confidence))
 
     def sum(self, what: Any, confidence: float | None) -> Estimate:
         """Refused: stages contain each other."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from isotone.errors import InputError
@@ -35,21 +34,11 @@ class SurvivalReader(LineReader):
             raise InputError(f"The curve is from 0 to {horizon:g}, and says nothing about {shown(time)}.")
         return estimate_of(getattr(figures, what)(at), level, about)
 
-    def difference(self, first: Any, second: Any, what: Any, confidence: float | None) -> Estimate:
-        """Survival of the second group at a time, minus that of the first."""
-        return self.compared(self, first, second, confidence, _survival_at(what))
-
-    def change(
-        self, other: Release, what: Any, confidence: float | None, group: Any, follows_order: bool
-    ) -> Estimate:
-        """Survival of another release at a time, minus that of this one."""
-        return self.compared(self.other(other), group, group, confidence, _survival_at(what))
-
-
-def _survival_at(time: Any) -> Callable[[Any, float, Any], Estimate]:
-    if time is None:
-        raise InputError("Say at which time survival is compared, such as 12.")
-    return lambda reader, confidence, group: reader.survival("survival", time, confidence, group)
+    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+        """Survival at a time."""
+        if what is None:
+            raise InputError("Say at which time survival is compared, such as 12.")
+        return self.survival("survival", what, confidence, group)
 
 
 class SurvivalKind(LineKind):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isotone import svg as charts
 from isotone.errors import InputError
 from isotone.inference import Estimate
-from isotone.privacy.checks import confidence_level, shown
+from isotone.privacy.checks import shown
 from isotone.privacy.guarantee import Guarantee, Number
 from isotone.release.kinds.kind import (
     INK,
@@ -62,11 +62,11 @@ class TableReader(Reader):
         """The sum of the unbiased noisy counts of some categories, of all where none are named."""
         columns = self.release.columns
         names = columns["category"] if what is None else what
-        return sum_of(columns, names, self._level(confidence), self.measured)
+        return sum_of(columns, names, self.level(confidence), self.measured)
 
     def sums(self, groups: Mapping[str, Iterable[Any]], confidence: float | None) -> dict[str, Estimate]:
         """Sums over public groups."""
-        return sums_of(self.release.columns, groups, self._level(confidence), self.measured)
+        return sums_of(self.release.columns, groups, self.level(confidence), self.measured)
 
     @cached_property
     def measured(self) -> dict[Any, Measurement]:
@@ -82,11 +82,6 @@ class TableReader(Reader):
         return {
             name: measured_again(mechanism, size, _top(manifest), finer[name]) for name, size in sizes.items()
         }
-
-    def _level(self, confidence: float | None) -> float:
-        return confidence_level(
-            self.release.manifest["description"]["confidence"] if confidence is None else confidence
-        )
 
 
 def _top(manifest: Mapping[str, Any]) -> int:
