@@ -24,6 +24,8 @@ FEW, LEAST = 600, 60
 """Below so many records times ε a release is small, and of no use."""
 MOST_CELLS = 1_000_000
 """Of all groups and statuses together, since each may become a bin that is published."""
+MOST_RECORDS = (1 << 53) - 1
+"""Above it not every number is told from the next."""
 _NUMBER, _HALVING = Fraction(1, 50), {"pure": Fraction(1, 5), "zcdp": Fraction(1, 10)}
 _THRESHOLD, _LEVELS = 10, 6
 _WEAKEST = 1e-6
@@ -122,7 +124,7 @@ class DistributionMechanism:
             "groups": whole_number(groups, "groups"),
             "apart": whole_number(apart, "apart", 0, MOST_CELLS),
             "contributions": whole.contributions,
-            "public_n": None if public_n is None else whole_number(public_n, "public_n"),
+            "public_n": None if public_n is None else whole_number(public_n, "public_n", 1, MOST_RECORDS),
             "guarantee": whole.guarantee(epsilon=epsilon, rho=rho),
         }
         if given["cells"] * given["statuses"] * given["groups"] > MOST_CELLS:

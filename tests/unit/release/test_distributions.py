@@ -137,6 +137,7 @@ def test_a_gini_coefficient_of_values_below_0_is_refused(ledger) -> None:
         ({"bounds": (0, 9), "confidence": 0.999}, r"0\.99"),
         ({"bounds": (0, 10**400)}, "read as infinite"),
         ({"bounds": (10**18, 10**18 + 5), "grid": "integers"}, "is told from the next"),
+        ({"bounds": (0, 9), "public_n": 2**53}, "public_n must be"),  # verify could not tell it from the next
         ({"bounds": (0, 9), "quantiles": [0.5]}, "all quantiles come from one release"),
         ({"bounds": (0, 9), "cells": 900, "by": {"a": [str(k) for k in range(2_000)]}}, "is the limit"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 
 from isotone.distribution.band import checked
 from isotone.distribution.figures import LineFigures
-from isotone.distribution.mechanism import DistributionMechanism, MeasuredLine
+from isotone.distribution.mechanism import MOST_RECORDS, DistributionMechanism, MeasuredLine
 from isotone.errors import InputError
 from isotone.inference import Estimate
 from isotone.privacy.checks import exact, shown
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from isotone.release.kinds.kind import Page
     from isotone.release.result import Release, Within
 
-_MOST_NUMBER = 1 << 53
 _APART = 40
 """Noise is never so many standard deviations away."""
 
@@ -246,14 +245,14 @@ def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:
     edges, cells = line.edges, mechanism.cells
     if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or edges[-1] != cells or np.any(np.diff(edges) < 1):
         return False
-    if abs(line.number) >= _MOST_NUMBER or not 0 <= line.seed < _MOST_NUMBER:
+    if abs(line.number) > MOST_RECORDS or not 0 <= line.seed <= MOST_RECORDS:
         return False
     if mechanism.public_n is not None and line.number != mechanism.public_n:
         return False
     rule = mechanism.rule(line.number)
     tree = mechanism.tree(line.bins)
     nodes = line.bins if tree is None else sum(tree.lengths)
-    if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) >= _MOST_NUMBER):
+    if line.counts.shape != (mechanism.statuses, nodes) or np.any(np.abs(line.counts) > MOST_RECORDS):
         return False
     if mechanism.public_n is None:  # measured twice: the number, and the counts of all bins together
         noises = mechanism.noise(mechanism.number_part), mechanism.counts_noise(rule, line.bins)
