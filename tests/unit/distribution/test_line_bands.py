@@ -195,6 +195,27 @@ def test_a_band_about_nothing_or_one_bin_or_a_contradiction_is_from_0_to_1() -> 
             assert np.all(band.high[1:] == 1)
 
 
+def test_where_nobody_may_be_there_or_shares_would_fall_nothing_is_known(monkeypatch) -> None:
+    mechanism, open_ones, line = DistributionMechanism(CELLS, epsilon=1), 0, MeasuredLine
+    for number in range(2, 40):
+        some = line(np.array([0, 32, CELLS]), np.array([[number // 2, number - number // 2]]), number, 1)
+        law = TotalsLaw.of(mechanism, some)
+        known = totals_bounds(law, law.totals.sum(axis=0), 0.01)
+        nobody = known is None or known[0][-1] < 1
+        with np.errstate(divide="raise", invalid="raise" if nobody else "ignore"):
+            band = band_for_records(mechanism, some, 0.9)
+        assert not nobody or (band.low[1], band.high[1], band.records) == (0, 1, 0)
+        open_ones += nobody
+    assert 2 < open_ones < 30
+    parts = np.array([0.5, 0.2]), np.array([0.6, 0.3])
+    monkeypatch.setattr("isotone.distribution.band._allowed", lambda *_: parts)
+    band = band_for_records(
+        mechanism, line(np.array([0, 8, 32, CELLS]), np.array([[90, 9, 90]]), 189, 1), 0.9
+    )
+    assert np.all(band.low[:-1] == 0)
+    assert np.all(band.high[1:] == 1)
+
+
 def test_bounds_of_totals_are_whole_numbers_that_do_not_fall() -> None:
     law = law_of(RNG.integers(-3, 4, (99, 1, 3)).astype(float))
     found = totals_bounds(law, np.array([4.0, 3.0, 9.0]), 0.1)
