@@ -53,6 +53,16 @@ def test_without_noise_lorenz_and_gini_are_those_of_the_records() -> None:
     assert estimate == pytest.approx(true, abs=5e-3)
 
 
+def test_a_share_that_is_reached_exactly_is_reached() -> None:
+    """Where as many records lie at a value or below as are asked for, the quantile is that value, and the sum begins after them."""
+    for value in (0, 1, 2, 5, 9):
+        assert FIGURES.quantile(float(np.mean(VALUES <= value))) == (value, value, value)
+    halves = exact_figures(LINE, np.bincount([0, 30], minlength=31))
+    estimate, low, high = halves.lorenz(np.array([0.75]))[0]
+    assert low <= 0.5 <= high + 1e-12
+    assert estimate == pytest.approx(0.5, abs=2e-3)
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 3])
 def test_intervals_hold_together_whenever_the_band_does(epsilon) -> None:
     mechanism, rng = DistributionMechanism(31, epsilon=epsilon), np.random.default_rng(2)
