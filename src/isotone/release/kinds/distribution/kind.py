@@ -197,6 +197,12 @@ class LineKind(Kind):
         stated = guarantee_from(release.manifest.guarantee)
         return replace(self.rebuild(release.manifest).guarantee, unit=stated.unit)
 
+    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
+        """The mechanism on 32 cells."""
+        return Distribution("x", bounds=(0, 31), grid="integers").audit(
+            epsilon=epsilon, trials=trials, progress=progress
+        )
+
     def faults(self, release: Release) -> list[str]:
         """Bins and counts that the mechanism cannot have given, and shares that do not follow from them."""
         manifest = release.manifest
@@ -232,12 +238,6 @@ class DistributionKind(LineKind):
     def reader(self, release: Release) -> Reader:
         """Quantiles and shares, from the band."""
         return DistributionReader(release, self.why_no_answers)
-
-    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
-        """The mechanism on 32 cells."""
-        return Distribution("x", bounds=(0, 31), grid="integers").audit(
-            epsilon=epsilon, trials=trials, progress=progress
-        )
 
 
 def _possible(mechanism: DistributionMechanism, line: MeasuredLine) -> bool:

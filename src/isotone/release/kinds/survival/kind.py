@@ -13,9 +13,6 @@ from isotone.release.kinds.survival.description import Survival, SurvivalManifes
 from isotone.release.kinds.survival.report import SurvivalPage
 
 if TYPE_CHECKING:
-    from isotone.audit.exact import AuditReport
-    from isotone.mechanism import Progress
-    from isotone.privacy.guarantee import Number
     from isotone.release.kinds.kind import Page, Reader
     from isotone.release.result import Release
 
@@ -54,12 +51,6 @@ class SurvivalKind(LineKind):
     def reader(self, release: Release) -> Reader:
         """Survival at any time, from the band."""
         return SurvivalReader(release, self.why_no_answers)
-
-    def audit_named(self, name: str, epsilon: Number, trials: int, progress: Progress) -> AuditReport:
-        """The mechanism on 32 cells with two statuses."""
-        return Survival("time", event="event", horizon=31, cells=31).audit(
-            epsilon=epsilon, trials=trials, progress=progress
-        )
 
 
 KIND = SurvivalKind()
