@@ -56,7 +56,7 @@ def test_without_noise_lorenz_and_gini_are_those_of_the_records() -> None:
 def test_a_share_that_is_reached_exactly_is_reached() -> None:
     """Where as many records lie at a value or below as are asked for, the quantile is that value, and the sum begins after them."""
     for value in (0, 1, 2, 5, 9):
-        assert FIGURES.quantile(float(np.mean(VALUES <= value))) == (value, value, value)
+        assert FIGURES.quantile(float(np.mean(value >= VALUES))) == (value, value, value)
     halves = exact_figures(LINE, np.bincount([0, 30], minlength=31))
     estimate, low, high = halves.lorenz(np.array([0.75]))[0]
     assert low <= 0.5 <= high + 1e-12
