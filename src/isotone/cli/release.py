@@ -280,8 +280,8 @@ def release_table(made: Any) -> Table:
     from isotone.release.result import written
 
     table = Table(title=Text(printable(made.title)), title_justify="left")
-    for name in made.shown():
-        words = name in ("label", "element", "category", "group")
+    for name, column in made.shown().items():
+        words = bool(column) and isinstance(column[0], str)
         table.add_column(name, justify="left" if words else "right")
     rows, which = made.on_screen()
     for row in rows:

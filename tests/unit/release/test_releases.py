@@ -14,6 +14,7 @@ from scipy.stats import binom, gamma
 from tests.support import flat
 
 import isotone as iso
+from isotone.cli.release import release_table
 from isotone.counts import OrderGaussianMechanism, PosetMechanism
 from isotone.counts.count_plan import Setting, choose_mechanism
 from isotone.errors import BudgetError, InputError, MissingExtraError
@@ -320,6 +321,17 @@ def test_a_release_prints_as_a_table_in_a_notebook(ledger):
     assert title == f"{release.manifest.stated.title} ({release.guarantee})"
     assert headings.split() == ["element", "value", "sd", "low", "high"]
     assert first.split()[:2] == [release.columns["element"][0], f"{release.columns['value'][0]:,}"]
+
+
+def test_words_stand_left_and_numbers_right_on_a_terminal(ledger):
+    people = pd.DataFrame({"sex": ["f", "m"] * 5, "region": ["n"] * 10, "hyp": 1})
+    survey = iso.Counts(
+        iso.Poset(["hyp"]), unit=iso.Unit(name="person"), by={"sex": ["f", "m"], "region": ["n", "s"]}
+    )
+    table = release_table(survey.release(people, epsilon=1, ledger=ledger))
+    sides = {str(column.header): column.justify for column in table.columns}
+    words = ("margin", "sex", "region", "element")
+    assert sides == dict.fromkeys(words, "left") | dict.fromkeys(("value", "sd", "low", "high"), "right")
 
 
 def test_a_frame_is_of_what_is_installed(ledger, monkeypatch):
