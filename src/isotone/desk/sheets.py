@@ -470,7 +470,8 @@ class CurveSheet(Sheet):
             if squared
             else ""
         )
-        return {"text": said, "methods": methods, "records": typed, "off": off}
+        asked_for = {} if getattr(spec.description, "is_surface", False) else {"records": typed}
+        return {"text": said, "methods": methods, "off": off, **asked_for}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line or a plane, with noise."""

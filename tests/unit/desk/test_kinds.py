@@ -247,3 +247,15 @@ def test_the_desk_speaks_of_the_release_and_not_of_its_own_page(tmp_path):
         text = client.get(f"{here}/{page}").text
         assert "nobody can be sure of it from the release. Every number in it" in text
         assert "from this page" not in text
+
+
+def test_a_number_of_records_is_asked_for_where_a_plan_can_use_it(tmp_path):
+    (tmp_path / "answers.csv").write_text("person,age,risk,dose\n1,2,0.5,3\n")
+    client = Client(tmp_path).open()
+    for name, what in (("curve", CURVE), ("surface", SURFACE)):
+        here = client.begin("curve", name=name)
+        for page, fields in (("data", PAGES["data"]), ("what", what)):
+            assert client.post(f"{here}/{page}", **fields).status == 303
+        text = client.get(f"{here}/accuracy").text
+        assert ('name="records"' in text) == (name == "curve")
+        assert ("so no plan can tell it" in text) == (name == "surface")

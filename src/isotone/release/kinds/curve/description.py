@@ -640,7 +640,7 @@ class SurfaceFit:
         first, second = self.settings["bins"]
         return (
             f"A surface of {curve.y} over {' and '.join(curve.xs)}, {first} × {second} cells, {guarantee}. No "
-            "data was read and no budget was spent. Its error depends on the data: isotone audits and simulations do not tell it."
+            "data was read and no budget was spent. Its error depends on the data, so no plan can tell it."
         )
 
     def example(self, curve: Curve) -> tuple[Any, Any, Any]:
