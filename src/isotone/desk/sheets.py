@@ -470,7 +470,9 @@ class CurveSheet(Sheet):
             if squared
             else ""
         )
-        asked_for = {} if getattr(spec.description, "is_surface", False) else {"records": typed}
+        asked_for: dict[str, str] = (
+            {} if getattr(spec.description, "is_surface", False) else {"records": typed}
+        )
         return {"text": said, "methods": methods, "off": off, **asked_for}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
