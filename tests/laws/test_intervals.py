@@ -571,3 +571,19 @@ def of_series(large: bool, confidence: float, runs: int) -> Rows:
                 ]
             else:
                 yield [(0.0, reader.change(shown[1], "first", confidence, None, False))]
+
+
+def test_the_noise_of_a_period_is_its_own_where_one_was_passed_over(monkeypatch) -> None:
+    """The second period is not shown: the law of the second that is shown is that of the third."""
+    law = SeriesMechanism.law
+    monkeypatch.setattr(SeriesMechanism, "law", lambda self, name="": law(self, name, draws=500))
+    release = over_time(1, 4)
+    manifest = replace(release.manifest, shown=[0, 2, 3])
+    some = {name: tuple(column[:6]) for name, column in release.columns.items()}
+    reader, whole = (
+        series.SeriesReader(replace(release, manifest=manifest, columns=some)),
+        series.mechanism_of(release.manifest),
+    )
+    found = reader.measured([1], None)
+    np.testing.assert_array_equal(found.law.draws, whole.law("").draws[:, 4:6])
+    np.testing.assert_array_equal(found.variance, whole.error().variance[4:6])

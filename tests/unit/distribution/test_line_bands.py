@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from tests.support.chisquare import FALSE_ALARM
+from tests.support.noise_scripts import drawn_from
 
 from isotone.distribution import DistributionMechanism, MeasuredLine
 from isotone.distribution.band import (
@@ -287,3 +288,33 @@ def test_draws_that_do_not_fit_into_memory_are_made_in_parts_each_time_alike(sta
     np.testing.assert_array_equal(drawn(law), drawn(law))
     assert drawn(law).shape == drawn(whole).shape
     np.testing.assert_allclose(drawn(law).std(axis=0), drawn(whole).std(axis=0), rtol=0.3)
+
+
+def test_the_seed_is_random_bits_alone() -> None:
+    """It is published: whatever the records are, the same bits give the same seed, and others another."""
+    mechanism = DistributionMechanism(10, epsilon=1, public_n=400)
+    assert mechanism.rule(400).single, "nothing is halved"
+    truths = [np.zeros((1, 1, 10), np.int64), np.full((1, 1, 10), 40), np.arange(10).reshape(1, 1, 10)]
+    silent = {"two_sided_geometrics": lambda rate, size: np.zeros(size, np.int64)}
+    for bits in (77, (1 << 53) - 1):
+        script = {
+            **silent,
+            "random_words": lambda size, bits=bits: np.full(size, (bits << 11) + 3, np.uint64),
+        }
+        with drawn_from(script):
+            seeds = {mechanism.release(cells)[0].seed for cells in truths}
+        assert seeds == {bits}
+    assert len({mechanism.release(truths[1])[0].seed for _ in range(9)}) == 9
+
+
+def test_what_may_go_wrong_is_shared_between_totals_and_shares(monkeypatch) -> None:
+    mechanism, asked, plain = DistributionMechanism(CELLS, epsilon=1), list[float](), TotalsLaw.upper
+
+    def upper(law: TotalsLaw, statistic: Any, outside: float) -> float:
+        asked.append(outside)
+        return plain(law, statistic, outside)
+
+    monkeypatch.setattr(TotalsLaw, "upper", upper)
+    band_for_records(mechanism, measured(mechanism, TRUTHS["even"], np.random.default_rng(1)), 0.9)
+    assert len(asked) == 2
+    assert sum(asked) == pytest.approx(0.1)

@@ -291,3 +291,30 @@ def test_time_beyond_the_line_is_no_heap() -> None:
         np.std(bin_counts(mechanism, mechanism.simulate(counts[None], rng)[0])[1, :-1]) for _ in range(30)
     ]
     assert np.mean(found) < 3.2  # 2.3, and 4.1 if it is a heap
+
+
+def test_the_number_of_records_is_that_of_events_and_of_censored_ones() -> None:
+    counts = np.zeros((2, CELLS + 1), np.int64)
+    counts[0, 3], counts[1, 9] = 300, 700
+    mechanism = DistributionMechanism(CELLS + 1, statuses=2, apart=1, epsilon=10**6)
+    assert mechanism.release(counts[None])[0].number == 1_000
+
+
+def test_inside_a_bin_as_many_may_be_at_risk_as_at_its_beginning_and_as_few_as_at_its_end(
+    monkeypatch,
+) -> None:
+    """Two bins of ten cells, and the time beyond. A restricted mean is between the curves of the least and of the most."""
+    mechanism = DistributionMechanism(21, statuses=2, apart=1, epsilon=1)
+    line = MeasuredLine(np.array([0, 10, 20, 21]), np.array([[30, 20, 0], [10, 10, 30]]), 100, 4)
+    band = SurvivalBand(
+        np.array([90.0, 50.0, 20.0, 0.0]), np.array([110.0, 70.0, 40.0, 9.0]),
+        np.array([0.0, 0.2, 0.5, 0.5]), np.array([0.0, 0.4, 0.9, np.inf]),
+    )  # fmt: skip
+    monkeypatch.setattr(rounds, "band_for_survival", lambda *_: band)
+    figures = SurvivalFigures.measured(mechanism, line, (np.arange(20.0), np.arange(1.0, 21.0)), 0.9)
+    assert figures.at_risk(4)[1:] == (50.0, 110.0)
+    assert figures.at_risk(10)[1:] == (50.0, 70.0)
+    assert figures.at_risk(14.5)[1:] == (20.0, 70.0)
+    _, low, high = figures.restricted_mean(20.0)
+    assert low == pytest.approx(10 * np.exp(-0.4) + 10 * np.exp(-0.9))
+    assert high == pytest.approx(10 + 10 * np.exp(-0.2))

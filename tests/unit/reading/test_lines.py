@@ -269,6 +269,11 @@ def test_a_unit_has_one_status_in_one_group() -> None:
     assert counts[1].sum() == counts[1, 1, 3] > 0
 
 
+def test_a_row_that_does_not_say_whether_there_was_an_event_takes_no_place_of_its_unit() -> None:
+    rows = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 40, "e": [None, None, 1] * 40, "u": np.repeat(range(40), 3)})
+    assert ended(rows, unit="u")[0, 0].tolist() == [0] * 5 + [40] + [0] * 5
+
+
 def test_an_event_in_text_needs_words_where_formats_have_types(tmp_path) -> None:
     rows = tmp_path / "a.parquet"
     pl.DataFrame({"x": [1.0], "e": ["1"]}).write_parquet(rows)
