@@ -172,12 +172,3 @@ def test_a_plan_of_very_many_records_simulates_each_shape_once() -> None:
     mechanism = DistributionMechanism(40, epsilon=1)
     assert plan(mechanism, 10**6).rows == plan(mechanism, 10**6, 1).rows
     assert plan(mechanism, 10**4).rows != plan(mechanism, 10**4, 1).rows
-
-
-def test_the_bounds_of_a_gini_coefficient_are_those_of_the_steps_beside_the_curve(monkeypatch) -> None:
-    """Of a curve that is known exactly, p², the coefficient is 1/3: steps below and above leave it between."""
-    monkeypatch.setattr(LineFigures, "lorenz", lambda self, levels: np.stack([levels**2] * 3, axis=1))
-    estimate, low, high = FIGURES.gini()
-    assert low < 1 / 3 < high
-    assert high - low == pytest.approx(2 / 200)
-    assert estimate == pytest.approx(1 / 3, abs=1e-4)
