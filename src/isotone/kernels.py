@@ -202,9 +202,9 @@ def cache_directory(of: Kernel[..., Any]) -> Path | None:
 
 
 def _bases() -> list[Path]:
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    if given:
-        return [Path(given)]
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    if folder:
+        return [Path(folder)]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return [Path(__file__).parent / "__pycache__", home, home.parent]
 

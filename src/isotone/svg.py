@@ -72,11 +72,11 @@ def element(name: str, content: str = "", /, **attributes: str | float) -> str:
     >>> element("line", x1=0, stroke_width=1.5)
     '<line x1="0" stroke-width="1.5"/>'
     """
-    said = "".join(
+    pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escaped(value if isinstance(value, str) else number(value))}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{said}>{content}</{name}>" if content else f"<{name}{said}/>"
+    return f"<{name}{pairs}>{content}</{name}>" if content else f"<{name}{pairs}/>"
 
 
 def text(x: float, y: float, line: str, size: float, **attributes: str | float) -> str:
@@ -175,8 +175,8 @@ class Axis:
     @property
     def marks(self) -> list[float]:
         """Round numbers on the axis."""
-        found = ticks(self.low, self.high, 6 if abs(self.end - self.start) > 300 else 4)
-        return [mark for mark in found if not self.whole or abs(mark - round(mark)) < 1e-9]
+        positions = ticks(self.low, self.high, 6 if abs(self.end - self.start) > 300 else 4)
+        return [mark for mark in positions if not self.whole or abs(mark - round(mark)) < 1e-9]
 
 
 @dataclass(frozen=True)
@@ -381,8 +381,8 @@ def curves(
         y = _HEIGHT + 12 + 18 * place
         parts.append(text(4, y, shortened(name, 56 / SMALL), SMALL))
         parts += [
-            text(across.at(mark), y, said, SMALL, text_anchor="middle")
-            for mark, said in zip(marks, row, strict=True)
+            text(across.at(mark), y, label, SMALL, text_anchor="middle")
+            for mark, label in zip(marks, row, strict=True)
         ]
     height = _HEIGHT + (18 * len(words) + 4 if words else 0)
     x = _CHART_WIDTH - _RIGHT - 40 - SMALL * max(text_width(name) for name, *_ in lines)

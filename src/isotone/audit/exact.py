@@ -36,8 +36,8 @@ def gaussian_distance(
     """The distance μ between the laws of the output for two inputs. Raises an error if they are not normal."""
     here, there = np.asarray(statistic, dtype=float), np.asarray(neighbour, dtype=float)
 
-    def density(points: Floats, given: Any) -> Floats:
-        return np.asarray(log_density(points, given), dtype=float).reshape(len(points))
+    def density(points: Floats, center: Any) -> Floats:
+        return np.asarray(log_density(points, center), dtype=float).reshape(len(points))
 
     # The logarithm of a normal density is quadratic: along any line its third differences are nil.
     start, step = here + rng.standard_normal((40, len(here))), 3 * rng.standard_normal((40, len(here)))
@@ -350,9 +350,9 @@ def example_of(kind: type[Any], epsilon: Number) -> Any:
     """A mechanism of this class on a gate and two questions that it opens, on a chain, or on a hierarchy."""
     P = Poset(["hyp", "twice", "meds"], [("twice", "hyp"), ("meds", "hyp")])
     parameters = inspect.signature(kind).parameters
-    given: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in parameters else {"epsilon": epsilon}
-    given |= {"p": 3} if "p" in parameters else {}
-    given |= {"groups": 2} if "groups" in parameters else {}
+    budget: dict[str, Any] = {"rho": Fraction(1, 2)} if "rho" in parameters else {"epsilon": epsilon}
+    budget |= {"p": 3} if "p" in parameters else {}
+    budget |= {"groups": 2} if "groups" in parameters else {}
     settings: list[tuple[Poset, dict[str, Any]]] = [
         (P, {}),
         (P, {"max_size": 2}),
@@ -360,10 +360,10 @@ def example_of(kind: type[Any], epsilon: Number) -> Any:
         (Poset.from_mapping(dict.fromkeys(("twice", "meds"), "hyp"), children="partition"), {}),
     ]
     if "catch_all" in parameters:
-        given |= {"records": 10, "catch_all": "meds"}
+        budget |= {"records": 10, "catch_all": "meds"}
     for order, more in settings:
         with suppress(InputError):
-            return kind(order, **given, **more)
+            return kind(order, **budget, **more)
     raise InputError(f"{kind.__name__} could not be built for an example. Audit it in a spec.")
 
 

@@ -44,8 +44,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(stated: bool) -> None:
+    if stated:
         typer.echo(f"isotone {__version__}")
         raise typer.Exit()
 

@@ -89,8 +89,8 @@ def share(
             deff=deff,
         )
         rows = [{"part": part, "of": of, **one.plain()}]
-        whole = "all records" if of is None else words.get(of, of)
-        names = [f"{words.get(part, part)} of {whole}"]
+        base = "all records" if of is None else words.get(of, of)
+        names = [f"{words.get(part, part)} of {base}"]
     _show(names, rows, as_json=as_json, single=part is not None)
 
 

@@ -153,10 +153,10 @@ def _refuse_unheard(parameters: dict[str, Any]) -> None:
     """No option is passed over in silence."""
     options = {f"--{name.replace('_', '-')}": value for name, value in parameters.items()}
     flags = (*_HEARD, *_ALONE, "--each", "--element")
-    given = [name for name in flags if options[name] is not False and options[name] not in (None, ())]
-    question = next((name for name in _HEARD if name in given), None)
+    stated = [name for name in flags if options[name] is not False and options[name] not in (None, ())]
+    question = next((name for name in _HEARD if name in stated), None)
     heard = {*_ALONE} if question is None else _HEARD[question] | {question}
-    unheard = [name for name in given if name not in heard]
+    unheard = [name for name in stated if name not in heard]
     if unheard:
         beside = f"beside {question}" if question else "by itself"
         raise InputError(f"{unheard[0]} has no meaning {beside}. Ask one thing at a time.")

@@ -394,9 +394,9 @@ def _named(name: str, setting: Setting, guarantee: Guarantee) -> AdditiveMechani
     own = guarantee.of_one_unit() if apart else guarantee
     more = {"care": setting.care, "relaxation": setting.relaxation, **(fixed or {})}
     more |= {"groups": groups} if "groups" in takes else {}
-    given = {key: value for key, value in more.items() if value is not None}
+    arguments = {key: value for key, value in more.items() if value is not None}
     try:
-        return kind(setting.P, **budget_of(own), **setting.common(own), **given)
+        return kind(setting.P, **budget_of(own), **setting.common(own), **arguments)
     except TypeError:
         without = "" if setting.relaxation is None else " or needs no relaxation"
         raise InputError(

@@ -124,9 +124,9 @@ class InterleavedSampler(Sampler):
         return (n + 1) * (n + 2) * (both - 2 * plus * minus / ((a + 1) * (b + 1)))
 
     @classmethod
-    def weighed(cls, made: Tables) -> Tables:
+    def weighed(cls, tables: Tables) -> Tables:
         """Tables with the weights of the interleavings."""
-        return loosened(made)
+        return loosened(tables)
 
     def _size_weights(self, part: Part) -> list[int]:
         return [count * math.comb(part.size, a) for a, count in enumerate(part.counts)]

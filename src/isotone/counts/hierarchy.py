@@ -83,10 +83,10 @@ def shares_by_node(P: Poset, tree: Hierarchy, shares: Mapping[Any, Any]) -> list
     """
     place = {str(x): int(tree.node[i]) for i, x in enumerate(P.elements)}
     result = [Fraction(0)] * len(tree)
-    for name, given in shares.items():
+    for name, number in shares.items():
         if str(name) not in place:
             raise InputError(f"shares= names {name!r}, which is not an element of this order.")
-        share = exact(given, f"the share of {name!r}")
+        share = exact(number, f"the share of {name!r}")
         if share < 0:
             raise InputError(f"The share of {name!r} must not be negative.")
         result[place[str(name)]] += share

@@ -195,10 +195,10 @@ def importance_of(breakdown: Breakdown, importance: Any) -> Floats:
     return np.array([weights[margin] for margin in margins])
 
 
-def _known(breakdown: Breakdown, given: Any) -> Margin:
-    margin = margin_of(breakdown, given)
+def _known(breakdown: Breakdown, words: Any) -> Margin:
+    margin = margin_of(breakdown, words)
     if margin not in breakdown.margins:
-        raise InputError(f"importance names {shown(given)}, which is not among the margins.")
+        raise InputError(f"importance names {shown(words)}, which is not among the margins.")
     return margin
 
 
@@ -269,23 +269,23 @@ class MarginsMechanism(AdditiveMechanism):
             raise InputError(
                 "The noise of a breakdown must be for add-remove: a unit that is replaced may change its cell."
             )
-        whole = base.guarantee
+        guarantee = base.guarantee
         if rho is not None:
-            whole = Guarantee.zcdp(rho, neighbours=whole.neighbours, unit=whole.unit)
-            if base.guarantee.kind != "pure" or not base.guarantee.within(whole):
+            guarantee = Guarantee.zcdp(rho, neighbours=guarantee.neighbours, unit=guarantee.unit)
+            if base.guarantee.kind != "pure" or not base.guarantee.within(guarantee):
                 raise InputError(
                     f"rho is for a base of pure privacy within it, and this one guarantees {base.guarantee}."
                 )
-        self._settle(base.P, whole, base.contributions, base.max_size)
+        self._settle(base.P, guarantee, base.contributions, base.max_size)
         weights = tuple(importance_of(breakdown, importance).tolist())
         self._set(base=base, breakdown=breakdown, importance=weights)
         if shares is None:
             result = best_shares(breakdown, self.importance, squares_add=self.squares_add)
             self._set(shares=result.shares, gap=result.gap)
         else:
-            given = tuple(exact(share, "a share") for share in shares)
-            require_shares(breakdown, given)
-            self._set(shares=given, gap=math.nan)
+            parts = tuple(exact(share, "a share") for share in shares)
+            require_shares(breakdown, parts)
+            self._set(shares=parts, gap=math.nan)
         assert sum(self.shares, Fraction(0)) == 1
 
     @property

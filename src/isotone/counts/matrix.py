@@ -235,10 +235,10 @@ def _checked(parts: _Parts, weights: Any) -> list[_Whole]:
     if not isinstance(weights, list | tuple) or len(weights) != len(parts):  # pyright: ignore[reportUnknownArgumentType]
         raise wrong
     result: list[_Whole] = []
-    for (places, _), given in zip(parts, weights, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
-        if not isinstance(given, dict) or set(given) != {"own", "sums"}:  # pyright: ignore[reportUnknownArgumentType]
+    for (places, _), numbers in zip(parts, weights, strict=True):  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+        if not isinstance(numbers, dict) or set(numbers) != {"own", "sums"}:  # pyright: ignore[reportUnknownArgumentType]
             raise wrong
-        own, sums = given["own"], given["sums"]  # pyright: ignore[reportUnknownVariableType]
+        own, sums = numbers["own"], numbers["sums"]  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(own, list | tuple) or not isinstance(sums, list | tuple) or len(sums) > MOST_SUMS:  # pyright: ignore[reportUnknownArgumentType]
             raise wrong
         for row in (own, *sums):  # pyright: ignore[reportUnknownVariableType]

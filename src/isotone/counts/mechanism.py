@@ -530,13 +530,13 @@ def care_of(P: Poset, care: Any) -> str | dict[str, str]:
         raise InputError(f"care is 'nodes', 'levels', 'worst' or weights by element, not {shown(care)}.")
     known = {str(x) for x in P.elements}
     weights: dict[str, str] = {}
-    for name, given in care.items():
+    for name, value in care.items():
         if str(name) not in known:
             raise InputError(f"care= names {name!r}, which is not an element of this order.")
-        weight = exact(given, f"the weight of {name!r}")
+        weight = exact(value, f"the weight of {name!r}")
         if weight and not _LEAST <= weight <= 1 / _LEAST:
             raise InputError(
-                f"The weight of {name!r} must be 0 or between 1e-100 and 1e100, not {shown(given)}."
+                f"The weight of {name!r} must be 0 or between 1e-100 and 1e100, not {shown(value)}."
             )
         weights[str(name)] = str(weight)
     if not any(exact(weight) for weight in weights.values()):

@@ -437,9 +437,9 @@ class Relaxation:
         return cls(_pairs(relations), None if restored is None else _pairs(restored), starts)
 
     @classmethod
-    def from_plain(cls, given: Any) -> Relaxation:
+    def from_plain(cls, plain: Any) -> Relaxation:
         """From plain values, those of :meth:`plain`, or a list of pairs alone."""
-        parts: Any = dict(given) if isinstance(given, dict) else {"relations": given}  # pyright: ignore[reportUnknownArgumentType]
+        parts: Any = dict(plain) if isinstance(plain, dict) else {"relations": plain}  # pyright: ignore[reportUnknownArgumentType]
         if not set(parts) <= {"relations", "restored", "draws"} or "relations" not in parts:
             raise InputError(
                 "A relaxation has relations and may have restored, both lists of pairs of names, and draws."
@@ -480,8 +480,8 @@ class Relaxation:
         return np.argwhere(P.leq_matrix() & ~self.order(P).leq_matrix())
 
 
-def _is_pair(given: Any) -> bool:
-    return isinstance(given, (list, tuple)) and [isinstance(name, str) for name in given] == [True, True]  # pyright: ignore[reportUnknownVariableType]
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and [isinstance(name, str) for name in value] == [True, True]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _are_words(entry: tuple[Any, Any]) -> bool:

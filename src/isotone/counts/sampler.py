@@ -566,9 +566,9 @@ class Sampler:
         return ((plus - minus) ** 2 + plus + minus).astype(np.float64)
 
     @classmethod
-    def weighed(cls, made: Tables) -> Tables:
+    def weighed(cls, tables: Tables) -> Tables:
         """The tables to draw from, given those of an order."""
-        return made
+        return tables
 
     def _size_weights(self, part: Part) -> list[int]:
         """How likely each size of side A is, in a small order."""
@@ -825,32 +825,32 @@ def _settle(kind: type[S], P: Poset, relaxation: Relaxation, share: float) -> S:
     return kind(order, source, method, relaxation, P)
 
 
-def _affordable(kind: type[S], P: Poset, relaxed: Poset, made: Tables, share: float) -> Poset:
+def _affordable(kind: type[S], P: Poset, relaxed: Poset, table: Tables, share: float) -> Poset:
     """The order itself if many draws from the relaxed one fit it, or else one between."""
-    count, tried = _kept(made, missing_pairs(P, relaxed))
+    count, tried = _kept(table, missing_pairs(P, relaxed))
     if count >= KEPT and count / tried >= share:
         return P
     return restore(kind.wander, kind.given, P, relaxed, share)
 
 
-def _acceptance(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> float:
+def _acceptance(kind: type[S], order: Poset, relaxed: Poset, table: Tables) -> float:
     """The share of draws for the relaxed order that fit ``order``, estimated from public bits."""
     if order == relaxed:
         return 1.0
     key = (kind, order.elements, order.covers, relaxed.covers)
-    return _shares.get(key, lambda: _estimated(kind, order, relaxed, made))
+    return _shares.get(key, lambda: _estimated(kind, order, relaxed, table))
 
 
-def _estimated(kind: type[S], order: Poset, relaxed: Poset, made: Tables) -> float:
-    count, tried = _kept(made, missing_pairs(order, relaxed))
+def _estimated(kind: type[S], order: Poset, relaxed: Poset, table: Tables) -> float:
+    count, tried = _kept(table, missing_pairs(order, relaxed))
     return count / tried if count >= KEPT else math.exp(estimated_share(kind.wander, order, relaxed))
 
 
-def _kept(made: Tables, dropped: Ints) -> tuple[int, int]:
+def _kept(table: Tables, dropped: Ints) -> tuple[int, int]:
     """How many of how many draws have the dropped relations, from public bits."""
     rng, tried, count = np.random.default_rng(0), 0, 0
     while tried < TRIES and count < 50 * KEPT:
-        orders, sizes = draw(made, 2048, *seeded(rng))
+        orders, sizes = draw(table, 2048, *seeded(rng))
         count += int(kept(orders, sizes, dropped).sum())
         tried += 2048
     return count, tried

@@ -122,8 +122,8 @@ def plan(
 
 
 def _with_method(model: PrivateIsotonicRegression, method: str) -> PrivateIsotonicRegression:
-    given: dict[str, Any] = {**model.get_params(deep=False), "method": method}
-    return PrivateIsotonicRegression(**given)
+    parameters: dict[str, Any] = {**model.get_params(deep=False), "method": method}
+    return PrivateIsotonicRegression(**parameters)
 
 
 def _span(loss: Loss, y_range: tuple[Fraction, Fraction]) -> float:

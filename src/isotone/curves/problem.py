@@ -509,9 +509,9 @@ class FitMethod:
     """Steps of the grid of values of a baseline or a shape, a power of two."""
 
     @classmethod
-    def of(cls, given: Any) -> FitMethod:
+    def of(cls, method: Any) -> FitMethod:
         """A method from its name, or as it is."""
-        return given if isinstance(given, FitMethod) else cls(plain_text(given, "method"))
+        return method if isinstance(method, FitMethod) else cls(plain_text(method, "method"))
 
 
 def _max_weight(stated: Any) -> float:

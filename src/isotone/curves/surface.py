@@ -57,11 +57,11 @@ class ProductOrder:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        given: Any = self.shape
-        scalar = isinstance(given, (str, bytes)) or (isinstance(given, np.ndarray) and given.ndim == 0)
-        if scalar or not isinstance(given, Iterable) or not (entries := list(given)):
+        shape: Any = self.shape
+        scalar = isinstance(shape, (str, bytes)) or (isinstance(shape, np.ndarray) and shape.ndim == 0)
+        if scalar or not isinstance(shape, Iterable) or not (entries := list(shape)):
             raise InputError(
-                f"A product of chains needs the length of each chain, such as (20, 20), not {shown(given)}. "
+                f"A product of chains needs the length of each chain, such as (20, 20), not {shown(shape)}. "
                 "For columns with bounds, use PrivatePosetRegression.from_features."
             )
         sizes = tuple(
@@ -393,21 +393,21 @@ def _arrange(order: Order, elements: tuple[Any, ...]) -> Arrangement:
     # `elements` is part of the key only: equal orders may list their elements in another sequence
     if isinstance(order, ProductOrder):
         return _arrange_product(order)
-    whole = (order.cover_pairs, order.linear_order)
+    relation = (order.cover_pairs, order.linear_order)
     cells = _as_grid(order)
     if cells is not None:
-        return Arrangement(len(order), (GridRegion.whole(cells),), *whole, "grid")
+        return Arrangement(len(order), (GridRegion.whole(cells),), *relation, "grid")
     composition = compose(order.decomposition())
     if not _large(composition):
         primes = any(part.less is not None for part in composition.parts)
         way = "small prime parts" if primes else "forest" if order.is_forest else "series-parallel"
-        return Arrangement(len(order), (composition,), *whole, way)
+        return Arrangement(len(order), (composition,), *relation, way)
     if few_ideals(order):
-        return Arrangement(len(order), (listed(order),), *whole, "listed")
+        return Arrangement(len(order), (listed(order),), *relation, "listed")
     grids, rest = _apart(order, composition)
     large = [] if rest is None else _large(rest)
     rests = () if rest is None else (_relaxed(rest, large),)
-    return Arrangement(len(order), (*grids, *rests), *whole, "relaxed" if large else "grids", bool(large))
+    return Arrangement(len(order), (*grids, *rests), *relation, "relaxed" if large else "grids", bool(large))
 
 
 def _apart(order: Poset, composition: OrderComposition) -> tuple[list[Region], OrderComposition | None]:
@@ -451,13 +451,13 @@ def few_ideals(order: Order) -> bool:
 def _arrange_product(order: ProductOrder) -> Arrangement:
     planes = order.planes()
     # numbered with the last column fastest, every cell comes after those below it
-    whole = (order.cover_pairs(), np.arange(len(order)))
+    relation = (order.cover_pairs(), np.arange(len(order)))
     if len(planes) == 1:
-        return Arrangement(len(order), (GridRegion.whole(planes[0]),), *whole, "grid")
+        return Arrangement(len(order), (GridRegion.whole(planes[0]),), *relation, "grid")
     if few_ideals(order):
-        return Arrangement(len(order), (listed(order),), *whole, "listed")
+        return Arrangement(len(order), (listed(order),), *relation, "listed")
     regions = tuple(GridRegion.whole(plane) for plane in planes)
-    return Arrangement(len(order), regions, *whole, "relaxed", True)
+    return Arrangement(len(order), regions, *relation, "relaxed", True)
 
 
 def _as_grid(order: Poset) -> Ints | None:

@@ -414,29 +414,29 @@ def _selected(ref: FieldReference, value: Literal_, text: str, fields: Mapping[s
 def _compared(
     sign: str, ref: FieldReference, value: Literal_, text: str, fields: Mapping[str, Field]
 ) -> Atom | Unknown:
-    field, said = fields.get(ref.name), value.value.strip()
+    field, content = fields.get(ref.name), value.value.strip()
     if field is None:
         return Unknown(text)
     if ref.option is not None:  # a box of REDCap is 1 or 0
         known = any(option.code == ref.option for option in field.options)
-        return Atom(field.name, box=ref.option) if (sign, said) == ("=", "1") and known else Unknown(text)
-    if not said:
+        return Atom(field.name, box=ref.option) if (sign, content) == ("=", "1") and known else Unknown(text)
+    if not content:
         return Atom(field.name) if sign == "!=" else Unknown(text)
     if sign == "=":
-        return Atom(field.name, (said,))
+        return Atom(field.name, (content,))
     if sign == "!=":
         # true for those who did not answer, too: an answer follows only where everyone has to give one
-        rest = tuple(option.code for option in field.options if option.code != said)
+        rest = tuple(option.code for option in field.options if option.code != content)
         sure = field.kind == "one" and field.listed and field.always and rest
         return Atom(field.name, rest) if sure else Unknown(text)
-    return _number(sign, field, said, text)
+    return _number(sign, field, content, text)
 
 
-def _number(sign: str, field: Field, said: str, text: str) -> Atom | Unknown:
+def _number(sign: str, field: Field, digits: str, text: str) -> Atom | Unknown:
     try:
-        bound = exact(said)
+        bound = exact(digits)
         if field.kind != "one" or not field.listed:
-            return Atom(field.name, comparison=f"{sign} {said}")
+            return Atom(field.name, comparison=f"{sign} {digits}")
         codes = [(option.code, exact(option.code)) for option in field.options]
     except InputError:
         return Unknown(text)

@@ -42,7 +42,7 @@ class WorkbookSheet:
     formulas: list[str] = field(default_factory=list[str])
 
 
-def read_workbook(path: Path, wanted: Iterable[str]) -> dict[str, WorkbookSheet]:
+def read_workbook(path: Path, names: Iterable[str]) -> dict[str, WorkbookSheet]:
     """The sheets of a workbook that are called as wanted, in any case."""
     try:
         if path.stat().st_size > LARGEST_FILE:
@@ -50,7 +50,7 @@ def read_workbook(path: Path, wanted: Iterable[str]) -> dict[str, WorkbookSheet]
                 f"{str(path)!r} is larger than {LARGEST_FILE:,} bytes: that is no questionnaire."
             )
         with zipfile.ZipFile(path) as archive:
-            return _Workbook(archive).sheets({name.lower() for name in wanted})
+            return _Workbook(archive).sheets({name.lower() for name in names})
     except InputError:
         raise
     except FileNotFoundError:
@@ -72,21 +72,23 @@ class _Workbook:
         self.left = MOST_CELLS
         self.shared: list[str] = []
 
-    def sheets(self, wanted: set[str]) -> dict[str, WorkbookSheet]:
+    def sheets(self, names: set[str]) -> dict[str, WorkbookSheet]:
         """The wanted sheets by their names in small letters."""
         targets = self._targets()
         named: list[tuple[str, str]] = []
 
-        def begin(tag: str, said: dict[str, str]) -> None:
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             if tag == "sheet":
-                place = next((value for key, value in said.items() if key.endswith("id") and ":" in key), "")
-                named.append((said.get("name", "").strip().lower(), targets.get(place, "")))
+                place = next(
+                    (value for key, value in attributes.items() if key.endswith("id") and ":" in key), ""
+                )
+                named.append((attributes.get("name", "").strip().lower(), targets.get(place, "")))
 
         _parse(self._bytes("xl/workbook.xml"), begin)
         if len(named) > MOST_SHEETS:
             raise InputError(f"The workbook has {len(named):,} sheets; at most {MOST_SHEETS} are read.")
         self.shared = self._shared()
-        return {name: self._sheet(target) for name, target in named if name in wanted}
+        return {name: self._sheet(target) for name, target in named if name in names}
 
     def _bytes(self, name: str) -> bytes:
         part = self.parts.get(name)
@@ -102,11 +104,11 @@ class _Workbook:
         """The files of the sheets by their identifiers."""
         result: dict[str, str] = {}
 
-        def begin(tag: str, said: dict[str, str]) -> None:
-            if tag == "Relationship" and said.get("TargetMode") != "External":
-                target = said.get("Target", "")
+        def begin(tag: str, attributes: dict[str, str]) -> None:
+            if tag == "Relationship" and attributes.get("TargetMode") != "External":
+                target = attributes.get("Target", "")
                 joined = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
-                result[said.get("Id", "")] = posixpath.normpath(joined)
+                result[attributes.get("Id", "")] = posixpath.normpath(joined)
 
         _parse(self._bytes("xl/_rels/workbook.xml.rels"), begin)
         return result
@@ -118,7 +120,7 @@ class _Workbook:
         result: list[str] = []
         text = _Text()
 
-        def begin(tag: str, said: dict[str, str]) -> None:
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             text.begin(tag)
             if tag == "si":
                 text.clear()
@@ -138,7 +140,7 @@ class _Workbook:
         row: dict[int, str] = {}
         cell: dict[str, Any] = {"kind": "", "column": -1}
 
-        def begin(tag: str, said: dict[str, str]) -> None:
+        def begin(tag: str, attributes: dict[str, str]) -> None:
             text.begin(tag)
             if tag == "row":
                 row.clear()
@@ -147,8 +149,10 @@ class _Workbook:
                 self.left -= 1
                 if self.left < 0:
                     raise InputError(f"The workbook has more than {MOST_CELLS:,} cells.")
-                column = _column(said.get("r", ""))
-                cell.update(kind=said.get("t", ""), column=cell["column"] + 1 if column is None else column)
+                column = _column(attributes.get("r", ""))
+                cell.update(
+                    kind=attributes.get("t", ""), column=cell["column"] + 1 if column is None else column
+                )
                 text.clear()
             elif tag == "f":
                 sheet.formulas.append(f"row {len(sheet.rows) + 1}, column {cell['column'] + 1}")
@@ -227,7 +231,7 @@ def _parse(
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse
     parser.EntityDeclHandler = _refuse
-    parser.StartElementHandler = lambda tag, said: begin(tag.rpartition(":")[2], said)
+    parser.StartElementHandler = lambda tag, attributes: begin(tag.rpartition(":")[2], attributes)
     parser.EndElementHandler = lambda tag: end(tag.rpartition(":")[2])
     parser.CharacterDataHandler = text
     parser.Parse(content, True)
@@ -348,32 +352,32 @@ class _XlsformReader:
         column = self.separator.join([*(g for g in self.groups if g), name]) if self.separator else name
         label = re.sub(r"<[^<>]*>|[*_#]{1,3}(?=\S)|(?<=\S)[*_]{1,3}", "", row.get("label", "")).strip()
         always = required and not around
-        asked = Field(name, "other", label, column, condition=both(around), always=always)
-        yield self._typed(asked, kind, written, row)
+        field = Field(name, "other", label, column, condition=both(around), always=always)
+        yield self._typed(field, kind, written, row)
 
-    def _typed(self, asked: Field, kind: str, written: str, row: Row) -> Field:
+    def _typed(self, field: Field, kind: str, written: str, row: Row) -> Field:
         if row.get("choice_filter"):
-            self.problems.append(f"{asked.name}: its choice_filter is not used: {row['choice_filter']}")
+            self.problems.append(f"{field.name}: its choice_filter is not used: {row['choice_filter']}")
         if kind in _NUMBERS:
-            return replace(asked, kind="number")
+            return replace(field, kind="number")
         many = "multiple" in kind or "all that apply" in kind
         result = _SELECT.match(written)
         if result is None:
             if kind.startswith("select"):
-                self.problems.append(f"{asked.name}: its choices are elsewhere, and not opened: {written}")
-                return replace(asked, kind="many" if many else "one", listed=False)
-            return asked
+                self.problems.append(f"{field.name}: its choices are elsewhere, and not opened: {written}")
+                return replace(field, kind="many" if many else "one", listed=False)
+            return field
         if kind.startswith("rank"):
-            return asked
+            return field
         options = self.lists.get(result[2], [])
         if not options:
-            self.problems.append(f"{asked.name}: there is no list of choices {result[2]!r}")
+            self.problems.append(f"{field.name}: there is no list of choices {result[2]!r}")
         if "search(" in row.get("appearance", ""):
-            self.problems.append(f"{asked.name}: its choices are searched for in a file, which is not opened")
+            self.problems.append(f"{field.name}: its choices are searched for in a file, which is not opened")
             options = []
         if result[3]:
             options = [*options, Option("other", "Other")]
-        return replace(asked, kind="many" if many else "one", options=tuple(options), listed=bool(options))
+        return replace(field, kind="many" if many else "one", options=tuple(options), listed=bool(options))
 
 
 # REDCap's data dictionary, a CSV file with a line for each field.
@@ -437,22 +441,22 @@ def _field(name: str, cells: Mapping[str, str], problems: list[str]) -> Field:
     kind = cells["field_type"].lower()
     logic = parse(cells["logic"], "redcap") if cells["logic"] else None
     label = re.sub(r"<[^<>]*>", "", cells["field_label"]).strip()
-    asked = Field(name, "other", label, name, condition=logic)
+    field = Field(name, "other", label, name, condition=logic)
     if kind in _BOOLEANS:
-        return replace(asked, kind="one", options=_BOOLEANS[kind])
+        return replace(field, kind="one", options=_BOOLEANS[kind])
     if kind in ("radio", "dropdown", "checkbox"):
         options = _options(name, cells["choices"], boxes=kind == "checkbox")
         if not options:
             problems.append(f"{name}: its choices cannot be read")
         return replace(
-            asked, kind="many" if kind == "checkbox" else "one", options=options, listed=bool(options)
+            field, kind="many" if kind == "checkbox" else "one", options=options, listed=bool(options)
         )
     if kind == "sql":
         problems.append(f"{name}: its choices come from a query, which is not run")
-        return replace(asked, kind="one", listed=False)
+        return replace(field, kind="one", listed=False)
     if kind == "slider" or (kind == "text" and cells["validation"].lower().startswith(_REDCAP_NUMBERS)):
-        return replace(asked, kind="number")
-    return asked
+        return replace(field, kind="number")
+    return field
 
 
 def _options(name: str, choices: str, *, boxes: bool) -> tuple[Option, ...]:

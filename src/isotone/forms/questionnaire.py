@@ -65,10 +65,10 @@ def toml_value(value: Any) -> str:
 
 def toml_string(text: str) -> str:
     """A TOML string, with escapes for whatever cannot stand in one."""
-    said = text.replace("\\", "\\\\").replace('"', '\\"')
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     kept = "".join(
         x if x.isprintable() else f"\\U{ord(x):08x}" if ord(x) not in range(0xD800, 0xE000) else "?"
-        for x in said
+        for x in quoted
     )
     return f'"{kept}"'
 
@@ -152,8 +152,8 @@ class Questionnaire:
         }
 
 
-def _comments(title: str, said: tuple[str, ...]) -> list[str]:
-    return ["", f"# {title}", *(f"# - {_line(text)}" for text in said)] if said else []
+def _comments(title: str, remarks: tuple[str, ...]) -> list[str]:
+    return ["", f"# {title}", *(f"# - {_line(text)}" for text in remarks)] if remarks else []
 
 
 def _line(text: str) -> str:
@@ -295,9 +295,9 @@ class _Builder:
         self.of_field.setdefault(atom.field, []).append(question.name)
         return question.name
 
-    def _free(self, wanted: str) -> str:
+    def _free(self, text: str) -> str:
         """A name that no other element has."""
-        name = re.sub(r"[^\w.-]+", "_", wanted)[:_LONGEST].strip("_") or "element"
+        name = re.sub(r"[^\w.-]+", "_", text)[:_LONGEST].strip("_") or "element"
         number, result = 2, name
         while result in self.taken:
             result, number = f"{name}_{number}", number + 1

@@ -89,14 +89,16 @@ def _pair(relation: Any) -> tuple[Any, Any]:
 
 def read_matrix(matrix: ArrayLike) -> NDArray[np.bool_]:
     """A square matrix of 0 and 1 (or booleans) as booleans."""
-    given = np.asarray(matrix)
-    if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise OrderError(f"An order's matrix must be square, [i, j] saying i ≤ j; this one is {given.shape}.")
-    if given.size == 0:
+    relation = np.asarray(matrix)
+    if relation.ndim != 2 or relation.shape[0] != relation.shape[1]:
+        raise OrderError(
+            f"An order's matrix must be square, [i, j] saying i ≤ j; this one is {relation.shape}."
+        )
+    if relation.size == 0:
         raise OrderError("An order needs at least one element: this matrix has none.")
-    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
+    if relation.dtype.kind not in "biuf" or not np.isin(relation, (0, 1)).all():
         raise OrderError("An order's matrix must hold only 0 and 1 (or booleans).")
-    return given.astype(np.bool_)
+    return relation.astype(np.bool_)
 
 
 def check_reflexive_antisymmetric(matrix: NDArray[np.bool_], names: Sequence[Hashable]) -> None:
@@ -131,17 +133,17 @@ def not_transitive(
     raise AssertionError("the matrix is closed")
 
 
-def read_mapping(given: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
+def read_mapping(mapping: Any) -> tuple[list[Hashable], list[tuple[Hashable, Hashable]]]:
     """Elements and relations of a mapping from children to parents.
 
     ``child: parent | [parents] | None``. Parents that are no keys come last.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(mapping, Mapping):
         raise OrderError(
-            f"An order is made of a mapping from each name to what it implies, not of a {type(given).__name__}: "
+            f"An order is made of a mapping from each name to what it implies, not of a {type(mapping).__name__}: "
             "Poset(elements, relations) takes pairs."
         )
-    parents = cast("Mapping[Any, Any]", given)
+    parents = cast("Mapping[Any, Any]", mapping)
     elements = dict.fromkeys(parents)
     relations: list[tuple[Hashable, Hashable]] = []
     for child, above in parents.items():

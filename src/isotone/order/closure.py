@@ -498,9 +498,9 @@ def read_choices(choices: Iterable[Any], index: Mapping[Hashable, int]) -> tuple
 
 
 def _pair(choice: Any) -> tuple[Kind, list[Any]]:
-    given = (choice.kind, choice.options) if isinstance(choice, Choice) else choice
+    pair = (choice.kind, choice.options) if isinstance(choice, Choice) else choice
     try:
-        kind, options = given
+        kind, options = pair
         names = None if isinstance(options, (str, bytes)) else list(options)
     except (TypeError, ValueError):
         kind, names = None, None
@@ -548,18 +548,18 @@ def read_children(
         return [*choices, ("exclusive", roots)] if kind == "partition" and len(roots) > 1 else choices
     known = {*names, None}
     result: list[tuple[Kind, list[Hashable]]] = []
-    for parent, said in children.items():
+    for parent, rule in children.items():
         if parent not in known:
             raise OrderError(f"children= names {parent!r}, which is not an element of this order.")
         group = roots if parent is None else below.get(parent, [])
-        result += _groups(parent, said, group)
+        result += _groups(parent, rule, group)
     return result
 
 
-def _groups(parent: Any, said: Any, group: list[Hashable]) -> list[tuple[Kind, list[Hashable]]]:
+def _groups(parent: Any, rule: Any, group: list[Hashable]) -> list[tuple[Kind, list[Hashable]]]:
     """The choices below one element."""
-    if isinstance(said, str):
-        kind = _kind(said)
+    if isinstance(rule, str):
+        kind = _kind(rule)
         if parent is None and kind == "partition":
             raise OrderError(
                 "A partition needs a parent: elements with nothing above them are exclusive at most."
@@ -567,9 +567,9 @@ def _groups(parent: Any, said: Any, group: list[Hashable]) -> list[tuple[Kind, l
         if not group and kind != "any":
             raise OrderError(f"{parent!r} has no children, so they cannot be {kind}.")
         return [(kind, group)] if group else []
-    if isinstance(said, Mapping) or not isinstance(said, Iterable):
+    if isinstance(rule, Mapping) or not isinstance(rule, Iterable):
         raise OrderError(f"children= of {parent!r} is a kind, or a list of groups (kind, [options]).")
-    result = [_pair(part) for part in said]
+    result = [_pair(part) for part in rule]
     for _, options in result:
         strange = [option for option in options if option not in group]
         if strange:
@@ -603,7 +603,7 @@ def check_choices(P: Poset) -> None:
             _require_module(P, option, uppers)
 
 
-def some_record(P: Poset, wanted: Iterable[Hashable]) -> frozenset[Hashable]:
+def some_record(P: Poset, elements: Iterable[Hashable]) -> frozenset[Hashable]:
     """A record with as many of the elements wanted as a walk from the top finds possible.
 
     >>> from isotone.order import Poset
@@ -611,19 +611,19 @@ def some_record(P: Poset, wanted: Iterable[Hashable]) -> frozenset[Hashable]:
     >>> sorted(some_record(P, ["q"])), sorted(some_record(P, ["q", "b"]))
     (['a', 'q'], ['b', 'q'])
     """
-    asked = set(wanted)
+    yes = set(elements)
     taken: dict[Hashable, Hashable | None] = {}
     for choice in P.choices:
         first = choice.options[0] if choice.kind == "partition" else None
-        only = next((option for option in choice.options if option in asked), first)
+        only = next((option for option in choice.options if option in yes), first)
         taken.update(dict.fromkeys(choice.options, only))
     uppers: dict[Hashable, list[Hashable]] = {}
     for lower, upper in P.covers:
         uppers.setdefault(lower, []).append(upper)
     record: set[Hashable] = set()
     for x in reversed(P.linear_extension()):
-        said = x == taken[x] if x in taken else x in asked
-        if said and all(upper in record for upper in uppers.get(x, ())):
+        answer = x == taken[x] if x in taken else x in yes
+        if answer and all(upper in record for upper in uppers.get(x, ())):
             record.add(x)
     return frozenset(record)
 

@@ -163,16 +163,16 @@ def hasse_figure(
     return picture(_parts(result, font, notes), width, height, title), READ[result.direction]
 
 
-def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) -> Iterator[str]:
+def _parts(picture: Picture, font: float, notes: Mapping[tuple[int, int], str]) -> Iterator[str]:
     def on_page(points: Floats) -> Floats:
         """From ems, y upward, to the picture, y downward."""
         turned = points.copy()
-        turned[..., 1] = found.extent[1] - points[..., 1]
+        turned[..., 1] = picture.extent[1] - points[..., 1]
         return (turned + _MARGIN) * font
 
-    along = 1 if found.direction == "up" else 0
+    along = 1 if picture.direction == "up" else 0
     letter = {"move": "M", "line": "L", "bend": "C"}
-    for route in found.routes:
+    for route in picture.routes:
         path = " ".join(
             letter[kind] + " ".join(number(at) for at in on_page(points).ravel())
             for kind, points in curve(route, along)
@@ -180,17 +180,17 @@ def _parts(found: Picture, font: float, notes: Mapping[tuple[int, int], str]) ->
         yield element(
             "path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.5, stroke_width=font / 9
         )
-    for kind, points in found.joins:
+    for kind, points in picture.joins:
         line = "M" + " L".join(f"{number(x)} {number(y)}" for x, y in on_page(points))
         title = element("title", JOINED[kind])
         dashes: dict[str, str] = {"stroke_dasharray": number(font / 3)} if kind == "exclusive" else {}
         yield element("path", title, d=line, fill="none", stroke=MARK, stroke_width=font / 7, **dashes)
     met: dict[int, int] = {}
-    for route, ends in zip(found.routes, found.ends, strict=True):
+    for route, ends in zip(picture.routes, picture.ends, strict=True):
         if ends in notes:
             place = met[ends[0]] = met.get(ends[0], -1) + 1  # several lines may leave one element
-            yield _note(notes[ends], on_page(route)[0], place, found.direction, font)
-    for box, centre in zip(found.boxes, on_page(found.centres), strict=True):
+            yield _note(notes[ends], on_page(route)[0], place, picture.direction, font)
+    for box, centre in zip(picture.boxes, on_page(picture.centres), strict=True):
         yield from _box(box, centre, font)
 
 

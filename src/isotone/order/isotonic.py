@@ -445,8 +445,8 @@ def _covariance(covariance: ArrayLike | None, precision: ArrayLike | None, size:
     """The covariance as a checked matrix, from whichever of the two was given."""
     if (covariance is None) == (precision is None):
         raise InputError("Give either covariance or precision, and not both.")
-    name, given = ("covariance", covariance) if precision is None else ("precision", precision)
-    matrix = np.array(given, dtype=np.float64, subok=False)
+    name, values = ("covariance", covariance) if precision is None else ("precision", precision)
+    matrix = np.array(values, dtype=np.float64, subok=False)
     if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
         raise InputError(
             f"{name} must be a {size} × {size} matrix of finite numbers; its shape is {matrix.shape}."

@@ -487,14 +487,14 @@ def compose(
     return replace(result, joins=_joins(poset, result)) if poset.choices else result
 
 
-def _joins(poset: Poset, found: Picture) -> list[tuple[str, Floats]]:
+def _joins(poset: Poset, picture: Picture) -> list[tuple[str, Floats]]:
     """A line for each choice with several options, just before the lines to what is above them meet their boxes."""
-    up = found.direction == "up"
+    up = picture.direction == "up"
     joins: list[tuple[str, Floats]] = []
     for choice in poset.choices:
         places = [poset.index(option) for option in choice.options]
-        sides = np.array([found.boxes[x].size for x in places]) / 2 + _JOIN
-        points = found.centres[places] + (sides * (0, 1) if up else sides * (-1, 0))
+        sides = np.array([picture.boxes[x].size for x in places]) / 2 + _JOIN
+        points = picture.centres[places] + (sides * (0, 1) if up else sides * (-1, 0))
         if len(places) > 1:
             joins.append((choice.kind, points[np.argsort(points[:, 0 if up else 1])]))
     return joins

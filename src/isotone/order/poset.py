@@ -69,12 +69,12 @@ def read_matrix(n: int, matrix: ArrayLike) -> Answers:
 
 
 def _answers(values: Any) -> Answers:
-    given = np.asarray(values)
-    if given.size == 0 or given.dtype == np.bool_:
-        return given.astype(np.bool_)
-    if given.dtype.kind not in "iuf" or not np.isin(given, (0, 1)).all():
+    answers = np.asarray(values)
+    if answers.size == 0 or answers.dtype == np.bool_:
+        return answers.astype(np.bool_)
+    if answers.dtype.kind not in "iuf" or not np.isin(answers, (0, 1)).all():
         raise InputError("Answers must be 0 or 1 (or booleans). Recode missing and other answers first.")
-    return given.astype(np.bool_)
+    return answers.astype(np.bool_)
 
 
 def like(record: Record, names: Sequence[Hashable], answers: Answers) -> Any:
@@ -474,18 +474,17 @@ class Poset(Relation):
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, elements: Iterable[Hashable] | None = None) -> Poset:
         """The order whose 0/1 matrix has entry ``[i, j]`` exactly when ``i ≤ j``.
-
         The matrix must be reflexive, antisymmetric and transitive. Names default to ``0, 1, 2, …``.
         """
-        given = description.read_matrix(matrix)
-        names = tuple(range(len(given))) if elements is None else tuple(elements)
-        if len(names) != len(given):
-            raise OrderError(f"A matrix of {len(given)} rows needs as many elements, not {len(names)}.")
-        description.check_reflexive_antisymmetric(given, names)
-        poset = cls._of(names, _strict_pairs(given))
+        relation = description.read_matrix(matrix)
+        names = tuple(range(len(relation))) if elements is None else tuple(elements)
+        if len(names) != len(relation):
+            raise OrderError(f"A matrix of {len(relation)} rows needs as many elements, not {len(names)}.")
+        description.check_reflexive_antisymmetric(relation, names)
+        poset = cls._of(names, _strict_pairs(relation))
         closed = poset.leq_matrix()
-        if not np.array_equal(closed, given):
-            raise description.not_transitive(given, closed, names)
+        if not np.array_equal(closed, relation):
+            raise description.not_transitive(relation, closed, names)
         return poset
 
     @classmethod

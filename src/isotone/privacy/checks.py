@@ -62,7 +62,7 @@ def shown(value: Any) -> str:
     if not is_plain(value):
         return f"a {type(value).__name__}"
     try:
-        text = _FRACTION.sub(lambda found: decimal(Fraction(int(found[1]), int(found[2]))), repr(value))
+        text = _FRACTION.sub(lambda match: decimal(Fraction(int(match[1]), int(match[2]))), repr(value))
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:97]}..."

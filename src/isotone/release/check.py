@@ -197,18 +197,18 @@ def check_spec(spec: Spec) -> DeskReport:
     new = "://" not in ledger and not spec.resolve(ledger).exists()
     if not isinstance(source, DataFile):
         return _report(described, source, (), new)
-    given = source
+    data = source
     try:
         if source.header is None and Path(source.path).suffix.lower() in _TABLES:
             source = replace(source, header=True)  # this is for the steward: an error may name the columns
         odd = [*_lost_lines(source), *_odd_types(source)]
         result = _report(described, source, odd, new)
     except IsotoneError as error:
-        first = _first_lines(given, wrong=True)
+        first = _first_lines(data, wrong=True)
         if not first:
             raise
         return DeskReport(tuple(first), error)
-    return replace(result, findings=(*_first_lines(given, wrong=False), *result.findings))
+    return replace(result, findings=(*_first_lines(data, wrong=False), *result.findings))
 
 
 def check_data(described: Description, data: Any) -> DeskReport:

@@ -314,17 +314,17 @@ class Unit:
     """What is protected, in words: person, household, … By default the name of the unit's column, or "record"."""
 
     @classmethod
-    def of(cls, given: Any) -> Any:
+    def of(cls, value: Any) -> Any:
         """A unit from its column alone, or as it is."""
-        if given is None or isinstance(given, str):
-            return cls(given)
-        if isinstance(given, Mapping):
-            return cls(**cast("Mapping[str, Any]", given))
-        if not isinstance(given, cls):
+        if value is None or isinstance(value, str):
+            return cls(value)
+        if isinstance(value, Mapping):
+            return cls(**cast("Mapping[str, Any]", value))
+        if not isinstance(value, cls):
             raise InputError(
-                f"unit must be the name of one column as text, or a Unit, not a {type(given).__name__}."
+                f"unit must be the name of one column as text, or a Unit, not a {type(value).__name__}."
             )
-        return given
+        return value
 
     @cached_property
     def most(self) -> int:
@@ -350,30 +350,30 @@ UnitLike = Annotated[Unit | str | None, BeforeValidator(Unit.of)]
 _WORDS = AnswerWords()
 
 
-def _words(given: Any) -> Any:
+def _words(value: Any) -> Any:
     """Words as texts; they are compared without regard to case."""
-    if isinstance(given, (list, tuple)):
+    if isinstance(value, (list, tuple)):
         return tuple(
-            str(word) if isinstance(word, (int, float)) else word for word in cast("list[Any]", given)
+            str(word) if isinstance(word, (int, float)) else word for word in cast("list[Any]", value)
         )
-    return given
+    return value
 
 
-def _columns(given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        raise InputError(f"columns must be of the type Mapping, not {shown(given)}.")
-    return FrozenMapping({x: column_name(c, "columns") for x, c in cast("Mapping[Any, Any]", given).items()})
+def _columns(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise InputError(f"columns must be of the type Mapping, not {shown(value)}.")
+    return FrozenMapping({x: column_name(c, "columns") for x, c in cast("Mapping[Any, Any]", value).items()})
 
 
-def _questions(given: Any) -> Any:
+def _questions(value: Any) -> Any:
     """Questions, or their definitions by name."""
-    if isinstance(given, Mapping):
-        named = cast("Mapping[Any, Any]", given).items()
-        given = [entry if isinstance(entry, Question) else _question(name, entry) for name, entry in named]
-    elif isinstance(given, (list, tuple)):
-        entries = cast("list[Any]", given)
-        given = [_question(None, entry) if isinstance(entry, Mapping) else entry for entry in entries]
-    return tuple(book_of(given).values())
+    if isinstance(value, Mapping):
+        named = cast("Mapping[Any, Any]", value).items()
+        value = [entry if isinstance(entry, Question) else _question(name, entry) for name, entry in named]
+    elif isinstance(value, (list, tuple)):
+        entries = cast("list[Any]", value)
+        value = [_question(None, entry) if isinstance(entry, Mapping) else entry for entry in entries]
+    return tuple(book_of(value).values())
 
 
 def _question(name: Any, entry: Any) -> Question:
@@ -435,15 +435,15 @@ class Answers:
         return {question.name: question for question in self.questions}
 
     @classmethod
-    def of(cls, given: Any) -> Any:
+    def of(cls, value: Any) -> Any:
         """Answers as they are, or the usual ones."""
-        if given is None:
+        if value is None:
             return cls()
-        if isinstance(given, Mapping):
-            return cls(**cast("Mapping[str, Any]", given))
-        if not isinstance(given, cls):
-            raise InputError(f"answers must be of the type Answers, not {shown(given)}.")
-        return given
+        if isinstance(value, Mapping):
+            return cls(**cast("Mapping[str, Any]", value))
+        if not isinstance(value, cls):
+            raise InputError(f"answers must be of the type Answers, not {shown(value)}.")
+        return value
 
 
 AnswersLike = Annotated[Answers | None, BeforeValidator(Answers.of)]
@@ -495,11 +495,11 @@ def section_of(
 
 def gathered(kind: type[T], sections: Mapping[str, Section], own: str = "") -> dict[str, Any]:
     """The parameters of a class that the sections of a spec give."""
-    given = {name: section.given() for name, section in sections.items()}
+    entries = {name: section.given() for name, section in sections.items()}
     return {
-        given_name(kind, name): given[section][entry]
+        given_name(kind, name): entries[section][entry]
         for name, section, entry in placed(kind, own)
-        if section in given and entry in given[section]
+        if section in entries and entry in entries[section]
     }
 
 
@@ -713,11 +713,11 @@ class Description(ABC):
     def changed(self, **changes: Any) -> Self:
         """The same description with some parameters changed."""
         kind = type(self)
-        given = {given_name(kind, name): getattr(self, name) for name in fields_of(kind)} | changes
+        parameters = {given_name(kind, name): getattr(self, name) for name in fields_of(kind)} | changes
         first = [
-            given.pop(field.name) for field in dataclasses.fields(cast("Any", self)) if not field.kw_only
+            parameters.pop(field.name) for field in dataclasses.fields(cast("Any", self)) if not field.kw_only
         ]
-        return kind(*first, **given)
+        return kind(*first, **parameters)
 
     def job(self, data: Any, guarantee: Guarantee, stated: Stated) -> Any:
         """One release of this description, ready to be charged."""
@@ -760,9 +760,9 @@ class Description(ABC):
     ) -> Self:
         """The description that a spec gives in its sections, whose files are found by ``resolve``."""
         del questions, resolve
-        given: dict[str, Any] = gathered(cls, sections, cls.key)
-        given["unit"] = Unit(**gathered(Unit, sections))
-        return cls(**given)
+        parameters: dict[str, Any] = gathered(cls, sections, cls.key)
+        parameters["unit"] = Unit(**gathered(Unit, sections))
+        return cls(**parameters)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:

@@ -397,13 +397,13 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     from isotone.order.bipartitions.counting import within_reach
 
     kind = count_mechanism(str(recipe.get("name")))
-    given = _given(kind, recipe)
-    if "relaxation" in given:
-        given["relaxation"] = Relaxation.from_plain(given["relaxation"])
+    arguments = _given(kind, recipe)
+    if "relaxation" in arguments:
+        arguments["relaxation"] = Relaxation.from_plain(arguments["relaxation"])
     elif "relaxation" in _arguments(kind) and P.height > 2 and not within_reach(P.canonical.order):
         # A release of such an order names its relaxation; to search for another could take hours.
         raise InputError("The order is beyond exact reach, and the recipe names no relaxation of it.")
-    return kind(P, **given)
+    return kind(P, **arguments)
 
 
 def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
@@ -421,14 +421,14 @@ def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     from isotone.curves import FitMethod, PrivateIsotonicRegression  # here: it brings scikit-learn
 
     _require_named(recipe, PrivateIsotonicRegression, "curves")
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in recipe.items()
     }
-    unit = Unit(given.get("contributions", 1), given.pop("neighbours", "add-remove"))
-    guarantee = unit.guarantee(given.pop("epsilon", None), rho=given.pop("rho", None))
-    method = FitMethod(given.pop("method", "auto"), value_levels=given.pop("value_levels", None))
+    unit = Unit(arguments.get("contributions", 1), arguments.pop("neighbours", "add-remove"))
+    guarantee = unit.guarantee(arguments.pop("epsilon", None), rho=arguments.pop("rho", None))
+    method = FitMethod(arguments.pop("method", "auto"), value_levels=arguments.pop("value_levels", None))
     return PrivateIsotonicRegression(
-        guarantee, **_given(PrivateIsotonicRegression, given | {"method": method})
+        guarantee, **_given(PrivateIsotonicRegression, arguments | {"method": method})
     ).check()
 
 
@@ -438,14 +438,16 @@ def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> Non
 
 
 def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in recipe.items() if key != "name"}
-    unknown = sorted(set(given) - set(_arguments(kind)))
+    arguments = {key: value for key, value in recipe.items() if key != "name"}
+    unknown = sorted(set(arguments) - set(_arguments(kind)))
     if unknown:
         raise InputError(f"{kind.__name__} has no argument {unknown[0]!r}; the recipe is of another version.")
     if "guarantee" in inspect.signature(kind).parameters:
-        unit = Unit(neighbours=given.pop("neighbours", ADDING))
-        given["guarantee"] = unit.guarantee(*(given.pop(name, None) for name in ("epsilon", "delta", "rho")))
-    return given
+        unit = Unit(neighbours=arguments.pop("neighbours", ADDING))
+        arguments["guarantee"] = unit.guarantee(
+            *(arguments.pop(name, None) for name in ("epsilon", "delta", "rho"))
+        )
+    return arguments
 
 
 def _arguments(kind: type[Any]) -> list[str]:

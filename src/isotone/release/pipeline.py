@@ -251,11 +251,11 @@ def rehearse(job: Job, frame: Frame, presentation: Presentation) -> list[int]:
 
 
 def require_publishable(
-    made: Callable[[], tuple[Release, Mapping[str, int]]], guarantee: Guarantee, *, report: bool
+    rehearsal: Callable[[], tuple[Release, Mapping[str, int]]], guarantee: Guarantee, *, report: bool
 ) -> list[int]:
     """Refuse what could not be written, or not be read again, or would state more than is charged."""
     try:
-        nobody, more = made()
+        nobody, more = rehearsal()
         with tempfile.TemporaryDirectory(dir=scratch()) as folder:
             nobody.save(folder, report=report)
             written, sizes = _require_readable(Path(folder), more)

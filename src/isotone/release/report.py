@@ -54,13 +54,13 @@ def numbers_table(release: Release) -> str:
     # one error of all rows stands above the picture, and not in every row
     apart = len(errors) < _FEWEST or len(set(errors)) > 1
     release = page.head(release)
-    whole = page.sequence(release)
-    sequence, folded = whole[: page.most_rows], ""
-    if page.few_rows and len(whole) > 2 * page.few_rows:
-        sequence = page.some(release, whole, page.few_rows)
-        folded = f'<details><summary>All {len(whole):,} rows</summary><div class="scroll">{_table(release, whole, 0, apart=apart)}</div></details>'
+    rows = page.sequence(release)
+    sequence, folded = rows[: page.most_rows], ""
+    if page.few_rows and len(rows) > 2 * page.few_rows:
+        sequence = page.some(release, rows, page.few_rows)
+        folded = f'<details><summary>All {len(rows):,} rows</summary><div class="scroll">{_table(release, rows, 0, apart=apart)}</div></details>'
     left = 0 if folded else number - len(sequence)
-    choice = _choice(page.sequence_name) if len(whole) >= _FEWEST else ""
+    choice = _choice(page.sequence_name) if len(rows) >= _FEWEST else ""
     return (
         f'<div>{choice}<div class="scroll">{_table(release, sequence, left, apart=apart)}</div>{folded}</div>'
     )

@@ -533,11 +533,11 @@ def plan_of(
 ) -> SpecPlan:
     """The plan of a description under a guarantee, with what bounding contributions costs for a guessed number of rows."""
     described = described.checked()
-    made = described.planned(guarantee, guess, progress)
-    head = {"guarantee": str(guarantee), "spec": spec, "kind": described.kind_name, "text": str(made)}
-    view = made if made.rows[0].columns else None
-    said = [text for text in (described.reading, _weak(guarantee)) if text]
-    result = SpecPlan(view, {**head, **made.plain()}, "" if view else str(made), "\n".join(said))
+    plan = described.planned(guarantee, guess, progress)
+    head = {"guarantee": str(guarantee), "spec": spec, "kind": described.kind_name, "text": str(plan)}
+    view = plan if plan.rows[0].columns else None
+    remarks = [text for text in (described.reading, _weak(guarantee)) if text]
+    result = SpecPlan(view, {**head, **plan.plain()}, "" if view else str(plan), "\n".join(remarks))
     if rows_per_unit is None:
         return result
     rows, most = whole_number(rows_per_unit, "rows_per_unit"), described.privacy_unit.most
@@ -554,7 +554,7 @@ def plan_of(
     else:
         note += "none is left out."
     values = {**result.values, "rows_per_unit": rows, "share_of_rows": share}
-    return replace(result, values=values, note="\n".join([*said, note]))
+    return replace(result, values=values, note="\n".join([*remarks, note]))
 
 
 _WEAK = 10
@@ -576,12 +576,12 @@ def _weak(guarantee: Guarantee) -> str:
 @cache
 def spec_form(*keys: str) -> type[Spec]:
     """The form of specs with one of these sections, which is required if there is only one, with the one beside it."""
-    given: dict[str, Any] = {name: (form, ...) for name, form in _COMMON.items()}
+    fields: dict[str, Any] = {name: (form, ...) for name, form in _COMMON.items()}
     alone = len(keys) == 1 or keys[1:] == tuple(BESIDE[key] for key in keys[:1] if key in BESIDE)
     for key in keys:
         form: Any = kind_of_section(key).section
-        given[key] = (form, ...) if alone else (form | None, None)
-    return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **given)
+        fields[key] = (form, ...) if alone else (form | None, None)
+    return create_model("Spec", __base__=Spec, __doc__=Spec.__doc__, __module__=__name__, **fields)
 
 
 def load_spec(path: str | Path) -> Spec:

@@ -63,26 +63,26 @@ def variants(
     """The spec with each ε, each ``max_size``, and with relations ``(lower, upper)`` more or fewer, each with a name."""
     one = Variant(spec.description, spec.guarantee)
     result: list[tuple[str, Spec | Variant]] = [("as it is", spec)]
-    made: list[tuple[str, Variant]] = [("as it is", one)]
+    steps: list[tuple[str, Variant]] = [("as it is", one)]
     if add or drop or max_size:
         spec.poset  # noqa: B018 (what has no order is refused)
     if add or drop:
-        made += [_related(one, pair, True) for pair in add] + [_related(one, pair, False) for pair in drop]
-        result += made[1:]
+        steps += [_related(one, pair, True) for pair in add] + [_related(one, pair, False) for pair in drop]
+        result += steps[1:]
     if max_size:
         sizes = [(size, whole_number(size, "max_size")) for size in max_size]
-        made = [
+        steps = [
             (f"max_size {size}", replace(one, description=one.description.changed(max_size=k)))
             for size, k in sizes
         ]
-        result = [*made]
+        result = [*steps]
     if epsilon:
         if spec.privacy.rho is not None:
             raise SpecError("This spec spends rho: change it there to compare others.")
-        before = {name: "" if name == "as it is" else f"{name}, " for name, _ in made}
+        before = {name: "" if name == "as it is" else f"{name}, " for name, _ in steps}
         result = [
             (f"{before[name]}ε = {e}", replace(variant, guarantee=_with_epsilon(spec.guarantee, e)))
-            for name, variant in made
+            for name, variant in steps
             for e in epsilon
         ]
     if len(result) > _MOST:
@@ -385,12 +385,12 @@ def visible(
     return Visible((first, second), number, str(result.P.elements[place]), sd, level, chances)
 
 
-def _noise(made: CountPlan, element: str | None) -> tuple[Any, int]:
-    names, sd = [str(x) for x in made.P.elements], made.best.error().sd
+def _noise(plan: CountPlan, element: str | None) -> tuple[Any, int]:
+    names, sd = [str(x) for x in plan.P.elements], plan.best.error().sd
     if element is not None and element not in names:
         raise InputError(f"{element!r} is no element of the order{did_you_mean(element, names) or '.'}")
     place = int(np.argmax(sd)) if element is None else names.index(element)
-    drawn = made.best.simulate_released(2 * _DRAWS, np.random.default_rng(_SEED + 1))
+    drawn = plan.best.simulate_released(2 * _DRAWS, np.random.default_rng(_SEED + 1))
     return np.asarray(drawn)[:, place], place
 
 

@@ -398,8 +398,8 @@ def measure_cumulative(
     table: NDArray[np.int64], upper: int, epsilon: Fraction, unit: Unit, draws: Draws
 ) -> Distribution:
     """The distribution by the method ``cumulative`` with the given draws, marked as simulated unless they are exact."""
-    given = unit.pure(epsilon)
-    return _Privatiser(upper, given, "cumulative", "isotonic", unit.contributions).run(table, draws)
+    guarantee = unit.pure(epsilon)
+    return _Privatiser(upper, guarantee, "cumulative", "isotonic", unit.contributions).run(table, draws)
 
 
 class _Privatiser:
@@ -408,23 +408,23 @@ class _Privatiser:
     def __init__(
         self, upper: int, epsilon: Number | Guarantee, method: Method, post: Post, contributions: int
     ) -> None:
-        given = epsilon if isinstance(epsilon, Guarantee) else Guarantee.pure(epsilon)
-        unit = Unit(contributions, given.neighbours)
+        guarantee = epsilon if isinstance(epsilon, Guarantee) else Guarantee.pure(epsilon)
+        unit = Unit(contributions, guarantee.neighbours)
         self.upper = whole_number(upper, "upper", least=0)
-        self.epsilon = given.epsilon
+        self.epsilon = guarantee.epsilon
         self.method: Method = one_of(method, "method", get_args(Method))
         self.post: Post = one_of(post, "post", get_args(Post))
         self.strategy = _strategy(self.method, self.upper + 1)
         self.gaussian = self.method == "cyclic-gaussian"
-        self.guarantee = given
+        self.guarantee = guarantee
         if self.gaussian:
-            if given.kind != "approximate":
+            if guarantee.kind != "approximate":
                 raise InputError(
                     "method 'cyclic-gaussian' is (epsilon, delta)-DP: pass Guarantee.approximate(…) as epsilon."
                 )
             # unit steps add up to a distance of at most `steps` in Euclid's norm, whatever entries they hit
-            self.variance = sigma_squared(self.epsilon, given.delta, unit.steps**2)
-        elif given.kind != "pure":
+            self.variance = sigma_squared(self.epsilon, guarantee.delta, unit.steps**2)
+        elif guarantee.kind != "pure":
             raise InputError(f"method {method!r} is pure epsilon-DP, and the guarantee must be.")
         else:
             self.rate = unit.per_step(self.epsilon) / max(self.strategy.l1, 1)

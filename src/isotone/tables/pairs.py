@@ -66,23 +66,23 @@ def _run(mechanism: TableMechanism, first: Counts, second: Counts, draws: Draws)
     if len(columns[1]) != size:
         raise InputError("The two columns of counts must have the same number of categories.")
     parts = [np.arange(size), size + np.arange(size)]
-    made = mechanism.run(np.concatenate(columns), draws, parts)
+    result = mechanism.run(np.concatenate(columns), draws, parts)
     words = draws.words(size)
-    return _published(made, words)
+    return _published(result, words)
 
 
-def _published(made: PublishedTable, words: NDArray[np.uint64]) -> PublishedPair:
+def _published(table: PublishedTable, words: NDArray[np.uint64]) -> PublishedPair:
     """What is made of the two measured columns."""
-    one, other = made.strata
+    one, other = table.strata
     size = len(one.members)
-    values = np.asarray(made.values.view(np.ndarray)).reshape(2, size).T.copy()
+    values = np.asarray(table.values.view(np.ndarray)).reshape(2, size).T.copy()
     if "noise" in (one.method, other.method):
         joint = np.outer(one.probabilities, other.probabilities)
-        return PublishedPair(values, made.estimates.reshape(2, size).T, joint, made)
+        return PublishedPair(values, table.estimates.reshape(2, size).T, joint, table)
     joint = joint_distribution(one, other)
     channels = one.thresholds.channel(), other.thresholds.channel()
     estimates = pair_means(joint, channels, _seen(one, other))
-    return PublishedPair(_transported(estimates, joint, words), estimates, joint, made)
+    return PublishedPair(_transported(estimates, joint, words), estimates, joint, table)
 
 
 def joint_distribution(one: Stratum, other: Stratum) -> Floats:

@@ -421,19 +421,19 @@ class TablePlan(Plan[TableRow]):
     @property
     def remark(self) -> str:
         """What a wrong guess may mean, and what Gaussian noise would gain on a count where the guarantee allows it."""
-        said = self._scale_in_words
+        sentence = self._scale_in_words
         if self.others:
-            said += f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
+            sentence += f"The shape is a guess. Over {self.others.shapes} others {self.rows[0].name!r} has: {self.others}."
         if self.guarantee.kind == "pure":
-            return said.rstrip("\n")
+            return sentence.rstrip("\n")
         geometric, gaussian = noises(self.guarantee, self.contributions, self.once)
         times = "once" if self.contributions == 1 else f"up to {self.contributions} times"
-        said += "\n" * bool(said and not said.endswith("\n"))
-        said += f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
-        said += f"of {geometric:.3g} if it is geometric."
+        sentence += "\n" * bool(sentence and not sentence.endswith("\n"))
+        sentence += f"A person counts {times}: noise on a count has a standard deviation of {gaussian:.3g} if it is Gaussian, and "
+        sentence += f"of {geometric:.3g} if it is geometric."
         if self.guarantee.kind == "approximate" and geometric <= gaussian:
-            said += " δ buys nothing here."
-        return said
+            sentence += " δ buys nothing here."
+        return sentence
 
     @property
     def _scale_in_words(self) -> str:
@@ -446,8 +446,10 @@ class TablePlan(Plan[TableRow]):
             spent = f"{measured} at {100 * float(point.thresholds.share):.0f} %" if measured else "none"
             numbers = f"{point.estimate:8.3g}  {point.distance:13.3g}  {point.deviation:11.3g}"
             lines.append(f"{float(point.emphasis):<6g} {point.name:<17}  {numbers}  {spent}")
-        told = "Expected errors along the scale from counts (0) to distribution (1), without data or a guess:"
-        return "\n".join([told, *lines, ""])
+        words = (
+            "Expected errors along the scale from counts (0) to distribution (1), without data or a guess:"
+        )
+        return "\n".join([words, *lines, ""])
 
     @property
     def best(self) -> Mechanism[Counts, NDArray[np.int64]]:

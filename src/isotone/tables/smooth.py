@@ -680,10 +680,10 @@ class ModelSearch:
         if (shape, dispersion) not in self.seen:
             over = DISPERSIONS[dispersion]
             free = np.where(self.spikes, max(over, _SPIKE), over)
-            found = fit(self.views, self.penalties[shape], free, start)
+            model = fit(self.views, self.penalties[shape], free, start)
             # all shapes are as likely; a dispersion tenfold as large is believed a tenth as readily
             doubt = log(len(self.penalties)) + log(over) + _surprise(self.spikes)
-            candidate = FittedModel(shape, dispersion, found, found.evidence - doubt)
+            candidate = FittedModel(shape, dispersion, model, model.evidence - doubt)
             self.seen[shape, dispersion] = candidate
         return self.seen[shape, dispersion]
 

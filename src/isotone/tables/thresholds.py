@@ -379,7 +379,6 @@ class Thresholds:
         self, table: Ints, draws: Draws, climbed: Ints | None = None
     ) -> tuple[Thresholds, Ints, Ints]:
         """All private measurements, cumulative numbers at the thresholds, and counts. Nothing else reads the table.
-
         Which thresholds are measured after the first follows from what the first gave, and comes back with the numbers. ``climbed`` are
         the noisy numbers that have told ``upper``. Then the last number is that of the cases beyond it.
         """
@@ -387,12 +386,12 @@ class Thresholds:
         first = _noisy(below, self.places[self.climbed :], self.rate, draws)
         if climbed is not None:
             first = np.concatenate([climbed, first])
-        made = replace(self, finer=self._between(first, len(table)))
-        cumulative = np.concatenate([first, _noisy(below, made.finer, made.finer_rate, draws)])
+        refined = replace(self, finer=self._between(first, len(table)))
+        cumulative = np.concatenate([first, _noisy(below, refined.finer, refined.finer_rate, draws)])
         if self.climbed:
             beyond = np.sum(np.maximum(table - self.upper, 0)) + draws.geometrics(BEYOND * self.step, 1)
             cumulative = np.concatenate([cumulative, beyond])
-        return made, cumulative, draws.uneven(table, made.line)
+        return refined, cumulative, draws.uneven(table, refined.line)
 
     def _between(self, cumulative: Ints, size: int) -> tuple[int, ...]:
         """The thresholds in gaps that the first noisy numbers show to be rough. It reads nothing else."""
@@ -520,10 +519,10 @@ class Climb:
         if upper - 1 not in HEIGHTS:
             raise InputError(f"No climb ends at {upper}.")
         emphasis = default_emphasis(self.step, upper, self.size) if self.emphasis is None else self.emphasis
-        made = thresholds_for(emphasis, upper, self.step, self.size)
+        thresholds = thresholds_for(emphasis, upper, self.step, self.size)
         climbed = HEIGHTS[: HEIGHTS.index(upper - 1) + 1]
-        others = tuple(place for place in made.places if place not in climbed)
-        return replace(made, places=climbed + others, climbed=len(climbed))
+        others = tuple(place for place in thresholds.places if place not in climbed)
+        return replace(thresholds, places=climbed + others, climbed=len(climbed))
 
 
 def any_deviation(step: Fraction) -> float:

@@ -111,7 +111,6 @@ class StratifiedMechanism(ABC):
 
     def run(self, table: Ints, draws: Draws, strata: Sequence[Ints] | None = None) -> PublishedTable:
         """Both measurements of a top-coded table with the given draws, and what is made of them.
-
         Private only if they are :class:`ExactDraws`; with all others the published values are marked as simulated.
         """
         parts = [np.arange(len(table))] if strata is None else _checked_strata(strata, len(table))
@@ -122,8 +121,8 @@ class StratifiedMechanism(ABC):
         values: NDArray[Any] = np.empty(len(table), np.int64)
         result: list[Stratum] = []
         for members in parts:
-            made = self.begun(len(members))
-            values[members], stratum = published_stratum(members, table[members], made, draws)
+            measurement = self.begun(len(members))
+            values[members], stratum = published_stratum(members, table[members], measurement, draws)
             result.append(stratum)
         if not isinstance(draws, ExactDraws):
             values = Simulated.wrap(values)
@@ -146,17 +145,17 @@ def published_stratum(
 
     Only the measurement reads the table; all the rest is post-processing.
     """
-    made, cumulative, noisy = measurement.measure(table, draws)
-    upper, size = made.upper, len(members)
+    climb, cumulative, noisy = measurement.measure(table, draws)
+    upper, size = climb.upper, len(members)
     words = draws.words(size)
     if size < SMALL or upper == 0:
         even = np.full(upper + 1, 1 / (upper + 1))
         values = np.clip(noisy, 0, upper)
-        return values, Stratum(members, noisy, cumulative, made, even, "none", "noise")
-    histogram, model = made.histogram(cumulative, noisy)
-    ranks = np.unique(made.seen(noisy), return_inverse=True)[1]
+        return values, Stratum(members, noisy, cumulative, climb, even, "none", "noise")
+    histogram, model = climb.histogram(cumulative, noisy)
+    ranks = np.unique(climb.seen(noisy), return_inverse=True)[1]
     values = assign(ranks.astype(np.int64), cuts_of(histogram, size), words)
-    return values, Stratum(members, noisy, cumulative, made, histogram / size, model, "table")
+    return values, Stratum(members, noisy, cumulative, climb, histogram / size, model, "table")
 
 
 def _checked_strata(strata: Sequence[Ints], size: int) -> list[Ints]:
@@ -497,19 +496,18 @@ class GaussianTableMechanism(StratifiedMechanism):
 
     def measurement(self, size: int, upper: int | None = None) -> GaussianMeasurement:
         """The noise for a table, or a stratum, of ``size`` categories. A function of public numbers.
-
         >>> round(GaussianTableMechanism(9, Guarantee.approximate(1, "1e-6")).measurement(10).deviation, 2)
         4.23
         """
         top = self.upper if upper is None else upper
-        made = measurement_for(self.emphasis, top, self.rho, self.unit, self.once, size)
+        result = measurement_for(self.emphasis, top, self.rho, self.unit, self.once, size)
         guarantee = self.guarantee
-        alone = made.cumulative is None and change(self.unit, self.once, Fraction(0), Fraction(1)) == 1
+        alone = result.cumulative is None and change(self.unit, self.once, Fraction(0), Fraction(1)) == 1
         if alone and guarantee.kind == "approximate":  # one count moves by one: the exact condition is known
             return GaussianMeasurement(
                 top, None, discrete_sigma_squared(guarantee.epsilon, guarantee.delta, 1)
             )
-        return made
+        return result
 
     def error(self) -> Error:
         """The mean squared error of the noisy counts of a large table, at most."""
@@ -563,7 +561,7 @@ def table_mechanism(
 
 def noises(guarantee: Guarantee, contributions: int, once: bool) -> tuple[float, float]:
     """The standard deviations of geometric and of Gaussian noise on a count, if all is spent on counts."""
-    made = GaussianTableMechanism(1, guarantee, once=once, contributions=contributions)
-    rate = float(made.unit.per_step(largest_pure(guarantee)))
+    mechanism = GaussianTableMechanism(1, guarantee, once=once, contributions=contributions)
+    rate = float(mechanism.unit.per_step(largest_pure(guarantee)))
     geometric = (2 * (1 + 1 / expm1(rate)) / expm1(rate)) ** 0.5 if rate < 50 else 0.0
-    return geometric, made.measurement(1).deviation
+    return geometric, mechanism.measurement(1).deviation

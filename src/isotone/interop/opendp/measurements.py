@@ -287,10 +287,10 @@ def make_distribution(
     """
     neighbours = InputMetric.of(input_metric).neighbours
     unit, upper = Unit(contributions, neighbours), whole_number(upper, "upper")
-    given = unit.pure(epsilon) if delta is None else unit.approximate(epsilon, share(delta, "delta"))
+    guarantee = unit.pure(epsilon) if delta is None else unit.approximate(epsilon, share(delta, "delta"))
 
     def release(counts: Any) -> Any:
-        return privatize_distribution(counts, upper, given, method, contributions=unit.contributions)
+        return privatize_distribution(counts, upper, guarantee, method, contributions=unit.contributions)
 
     trial = release([0])  # refuses what cannot be
 

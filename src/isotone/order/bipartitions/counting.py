@@ -136,21 +136,21 @@ def tables(P: Poset, reach: int = REACH) -> Tables:
     return Tables(program, numbers, words, top, int(unit))
 
 
-def loosened(made: Tables) -> Tables:
+def loosened(table: Tables) -> Tables:
     """The same tables with one more step, which takes out the orders of the places on both sides.
 
     A draw then has an extended bipartition with ``a`` elements on side A with a probability in proportion to
     ``1 / (a! (n - a)!)``, that is, to the number ``C(n, a)`` of interleavings of its sides. The total weight is
     the volume of the difference body (docs/theory/difference.md, section 3).
     """
-    n, last = made.steps.total, len(made.steps) - 1
-    start = int(made.steps.tree[last, 4])
-    numbers = np.append(made.numbers, np.empty(n + 1, np.int64))
+    n, last = table.steps.total, len(table.steps) - 1
+    start = int(table.steps.tree[last, 4])
+    numbers = np.append(table.numbers, np.empty(n + 1, np.int64))
     _rescale(numbers, start, start + n + 1, n, upward.inverse_factorials(n))
     row = np.array([[LOOSEN, n, last, -1, start + n + 1]], np.int64)
     top, unit = _cumulate(numbers[start + n + 1 :])
-    program = replace(made.steps, tree=np.append(made.steps.tree, row, axis=0))
-    return Tables(program, numbers, made.words, top, int(unit))
+    program = replace(table.steps, tree=np.append(table.steps.tree, row, axis=0))
+    return Tables(program, numbers, table.words, top, int(unit))
 
 
 @kernel(steps=lambda numbers, left, right, out: int(left[1] + 1) * int(right[1] + 1))
@@ -368,7 +368,7 @@ def count(P: Poset) -> int:
 
 
 def draw(
-    made: Tables,
+    table: Tables,
     size: int,
     words: Callable[[int], NDArray[np.uint64]],
     settle: Callable[[Fraction], bool],
@@ -382,13 +382,13 @@ def draw(
     order that has these relations too.
     """
     orders, sizes, _, _ = draw_at(
-        made, size, lambda _, count: words(count), lambda _, __, p: settle(p), dropped=dropped
+        table, size, lambda _, count: words(count), lambda _, __, p: settle(p), dropped=dropped
     )
     return orders, sizes
 
 
 def draw_at(
-    made: Tables,
+    table: Tables,
     size: int,
     words: Callable[[int, int], NDArray[np.uint64]],
     settle: Callable[[int, int, Fraction], bool],
@@ -401,7 +401,7 @@ def draw_at(
     k of the walk that begins with word i. A walk that begins with a word depends on nothing before it: so each row can
     be drawn again alone.
     """
-    n, at = made.steps.total, start
+    n, at = table.steps.total, start
     orders, sizes, begun = np.empty((size, n), np.int32), np.empty(size, np.int64), np.empty(size, np.int64)
     stream, answers, done = np.empty(0, np.uint64), np.empty(0, np.int8), 0
     status, tries = NEEDS_WORDS, 1
@@ -412,7 +412,7 @@ def draw_at(
             stream = np.concatenate((stream, words(at + stream.size, max(few, stream.size))))
         reader, before = reader_of(stream), done
         done += walks(
-            made.arrays, reader, answers, dropped, BipartitionRows(orders[done:], sizes[done:], begun[done:])
+            table.arrays, reader, answers, dropped, BipartitionRows(orders[done:], sizes[done:], begun[done:])
         )
         begun[before:done] += at
         status, settled = int(reader.cursor[STATUS]), int(reader.cursor[START])
@@ -420,37 +420,37 @@ def draw_at(
             answers = answers[:0]
         stream, at = stream[settled:], at + settled
         if status == NEEDS_ANSWER:
-            p = _answer_probability(made, *reader.cursor[QUESTION : QUESTION + 3].tolist())
+            p = _answer_probability(table, *reader.cursor[QUESTION : QUESTION + 3].tolist())
             answers = np.append(answers, np.int8(settle(at, answers.size, p)))
     return orders, sizes, begun, at
 
 
-def _answer_probability(made: Tables, step: int, a: int, state: int) -> Fraction:
+def _answer_probability(table: Tables, step: int, a: int, state: int) -> Fraction:
     """With which probability a question of the walk is answered yes, given that it was asked.
 
     The step is kept with probability exact / rounded; it is asked with probability 2^-SLICE and kept
     without a question otherwise.
     """
-    kind, size, left, _, start = made.steps.tree[step].tolist()
-    rounded = made.numbers[start + a]
+    kind, size, left, _, start = table.steps.tree[step].tolist()
+    rounded = table.numbers[start + a]
     if kind in (POINTS, CHAIN):
         exact = Fraction(math.comb(size, a))
     elif kind == PRIME:
-        exact, rounded = _split_weights(made, left, state)
+        exact, rounded = _split_weights(table, left, state)
     else:
-        source = value(made.numbers[made.steps.tree[left, 4] + a])
+        source = value(table.numbers[table.steps.tree[left, 4] + a])
         interleavings = math.factorial(a) * math.factorial(size - a)
         exact = source / interleavings if kind == LOOSEN else source * interleavings
     return 1 - (1 - exact / value(rounded)) * 2**SLICE
 
 
-def _split_weights(made: Tables, b: int, state: int) -> tuple[Fraction, int]:
+def _split_weights(table: Tables, b: int, state: int) -> tuple[Fraction, int]:
     """The exact product of the numbers that make the weight of a split, and the rounded-up one."""
-    s, g = made.steps, made.words.words
+    s, g = table.steps, table.words.words
     (first, states, at, _), stop = s.blocks[b].tolist(), int(s.blocks[b + 1, 0])
-    rounded = split_weight(s.tree, s.blocks, b, s.modules, made.numbers, g, state)
+    rounded = split_weight(s.tree, s.blocks, b, s.modules, table.numbers, g, state)
     exact, rest = value(g[at + state]) * value(g[at + states - 1 - state]), state
     for step, _, _, stride in s.modules[first:stop][::-1].tolist():
-        exact *= value(made.numbers[s.tree[step, 4] + rest // stride])
+        exact *= value(table.numbers[s.tree[step, 4] + rest // stride])
         rest %= stride
     return exact, rounded

@@ -279,13 +279,13 @@ class _StepWriter:
         self.elements.extend(indices)
         return self.add(CHAIN, len(indices), len(self.elements) - len(indices))
 
-    def counted(self, node: Node, made: dict[Node, int]) -> int:
-        return self.chain([node.index]) if isinstance(node, Leaf) else made[node]
+    def counted(self, node: Node, step_of: dict[Node, int]) -> int:
+        return self.chain([node.index]) if isinstance(node, Leaf) else step_of[node]
 
     def join(self, kind: int, left: int, right: int) -> int:
         return self.add(kind, self.size(left) + self.size(right), left, right)
 
-    def series(self, node: Series, made: dict[Node, int]) -> int:
+    def series(self, node: Series, step_of: dict[Node, int]) -> int:
         """Stack the parts by halves. Neighbouring single elements first become one chain."""
         parts: list[int] = []
         run: list[int] = []
@@ -296,7 +296,7 @@ class _StepWriter:
             if run:
                 parts.append(self.chain(run))
                 run = []
-            parts.append(made[child])
+            parts.append(step_of[child])
         if run:
             parts.append(self.chain(run))
         return self._stack(parts)
@@ -307,15 +307,14 @@ class _StepWriter:
         half = len(parts) // 2
         return self.join(STACK, self._stack(parts[:half]), self._stack(parts[half:]))
 
-    def parallel(self, node: Parallel, made: dict[Node, int]) -> int:
+    def parallel(self, node: Parallel, step_of: dict[Node, int]) -> int:
         """Join the two smallest parts repeatedly.
-
         Single elements first become one set of points.
         """
         loose = [child.index for child in node.children if isinstance(child, Leaf)]
         parts = [self.points(loose)] if loose else []
         inner = [child for child in node.children if not isinstance(child, Leaf)]
-        parts.extend(self.add(LOOSEN, child.size, made[child]) for child in inner)
+        parts.extend(self.add(LOOSEN, child.size, step_of[child]) for child in inner)
         heap = [(self.size(part), part) for part in parts]
         heapq.heapify(heap)
         while len(heap) > 1:

@@ -252,7 +252,7 @@ def heuristic(
 
     if selector == "best":
         with ThreadPoolExecutor() as pool:  # compiled, without the interpreter's lock
-            terms, _ = min(pool.map(peeled, _ORDERS), key=lambda found: found[1])
+            terms, _ = min(pool.map(peeled, _ORDERS), key=lambda result: result[1])
     else:
         terms, _ = peeled(selector)
     return scale_mechanism(PeeledTerms(len(z), *terms), target, epsilon, unit, simulated)

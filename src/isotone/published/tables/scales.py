@@ -717,7 +717,7 @@ class ScaleProgram:
     def terms(self) -> ListedTerms:
         """The optimum's terms, their weights solved for once more in full precision."""
         positive = self._refined(np.flatnonzero(self.weights > 0))
-        kept, weights, _ = min(positive, self._refined(self.basic), key=lambda found: found[2])
+        kept, weights, _ = min(positive, self._refined(self.basic), key=lambda result: result[2])
         keys = list(self.pool)
         columns = np.array([keys[k][0] for k in kept], dtype=np.int64)
         scales = [self.pool[keys[k]] for k in kept]

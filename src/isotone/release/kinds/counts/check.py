@@ -133,8 +133,8 @@ def _odd_answers(source: RecordSource, element: Any, answers: Answers) -> list[s
     rows, shown = commonest(odd.filter(known))
     if not rows:
         return []
-    asked = column if question is None or column == str(element) else f"{element} ({column})"
-    return [f"{asked}: {rows:,} values that are neither yes nor no count as {missing}{shown}"]
+    question_name = column if question is None or column == str(element) else f"{element} ({column})"
+    return [f"{question_name}: {rows:,} values that are neither yes nor no count as {missing}{shown}"]
 
 
 def _read_as(

@@ -311,18 +311,18 @@ def derived_release(manifest: Manifest, derived: dict[str, Any]) -> Release:
     """The release that follows from ``derived``, which names its origins, described as ``manifest`` does otherwise."""
     assert isinstance(manifest, CountManifest)
     how = derived["how"]
-    made = replace(manifest, derived=derived, law=None, content_hash=None, files=None)
-    result = measured(made, ())
-    columns = _columns(made, result, derived)
+    described = replace(manifest, derived=derived, law=None, content_hash=None, files=None)
+    result = measured(described, ())
+    columns = _columns(described, result, derived)
     if how == "consistent":
-        made = replace(made, consistent=True)
+        described = replace(described, consistent=True)
     if how == "given":
-        made = replace(made, total=None, total_sd=None)
+        described = replace(described, total=None, total_sd=None)
     if how == "combined" and result[0].has_total:
         totals = [round(float(one.values[-1]), 4) for one in result]
         sd = round(float(np.sqrt(result[0].variance[-1])), 4)
-        made = replace(made, total=totals if groups_of(made) else totals[0], total_sd=sd)
-    return seal(columns, made)
+        described = replace(described, total=totals if groups_of(described) else totals[0], total_sd=sd)
+    return seal(columns, described)
 
 
 def _columns(

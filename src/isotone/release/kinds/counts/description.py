@@ -212,49 +212,49 @@ class FixedRoot:
     """The leaf below the root for every row that is in no other."""
 
     @classmethod
-    def of(cls, given: Any) -> Any:
+    def of(cls, value: Any) -> Any:
         """A root from a mapping of both."""
-        if isinstance(given, Mapping):
-            parts = dict(cast("Mapping[str, Any]", given))
+        if isinstance(value, Mapping):
+            parts = dict(cast("Mapping[str, Any]", value))
             if set(parts) != {"records", "catch_all"}:
                 raise InputError(
                     "records and catch_all go together: the public number of records, and the leaf for all that is in no other."
                 )
             return cls(**parts)
-        if not isinstance(given, cls):
+        if not isinstance(value, cls):
             raise InputError("root must give records and catch_all: {'records': 1000, 'catch_all': 'other'}.")
-        return given
+        return value
 
 
-def _order(given: Any) -> Poset:
-    if isinstance(given, Mapping) and {"elements", "covers"} <= {*cast("Mapping[str, Any]", given)}:
-        given = order_from(cast("Mapping[str, Any]", given))
-    if isinstance(given, Mapping):
+def _order(value: Any) -> Poset:
+    if isinstance(value, Mapping) and {"elements", "covers"} <= {*cast("Mapping[str, Any]", value)}:
+        value = order_from(cast("Mapping[str, Any]", value))
+    if isinstance(value, Mapping):
         raise InputError("The order must be a Poset: Poset.from_mapping({…}) makes one of a mapping.")
-    if not isinstance(given, Poset):
+    if not isinstance(value, Poset):
         raise InputError(
-            f"The order must be a Poset, not a {type(given).__name__}: Poset(elements, relations) makes one."
+            f"The order must be a Poset, not a {type(value).__name__}: Poset(elements, relations) makes one."
         )
-    names = [str(x) for x in given.elements]
+    names = [str(x) for x in value.elements]
     if not all(map(str.strip, names)):
         raise InputError("The order has an element without a name. Name it, or leave it out.")
     require_writable(names, "the order")
-    return given
+    return value
 
 
-def _by(given: Any) -> FrozenMapping:
+def _by(value: Any) -> FrozenMapping:
     """For each column its public list, or for a finer level a mapping of its values to those of the coarser one."""
-    if isinstance(given, (list, tuple)) and all(
-        isinstance(pair, (list, tuple)) for pair in cast("Any", given)
+    if isinstance(value, (list, tuple)) and all(
+        isinstance(pair, (list, tuple)) for pair in cast("Any", value)
     ):
-        given = {
+        value = {
             name: dict(held) if held and not isinstance(held[0], str) else held
-            for name, held in cast("Any", given)
+            for name, held in cast("Any", value)
         }
-    if not isinstance(given, Mapping):
-        raise InputError(f"by must map each column to the public list of its values, and is {shown(given)}.")
+    if not isinstance(value, Mapping):
+        raise InputError(f"by must map each column to the public list of its values, and is {shown(value)}.")
     result: dict[str, Any] = {}
-    for name, held in cast("Mapping[Any, Any]", given).items():
+    for name, held in cast("Mapping[Any, Any]", value).items():
         column = column_name(name, "by")
         require_writable([column], "by")
         if isinstance(held, (list, tuple)) and held and isinstance(held[0], (list, tuple)):
@@ -274,37 +274,37 @@ def _by(given: Any) -> FrozenMapping:
     return FrozenMapping(result)
 
 
-def _pairs(given: Any) -> Any:
+def _pairs(value: Any) -> Any:
     """Weights of margins as pairs."""
-    if isinstance(given, Mapping):
-        given = tuple(cast("Mapping[Any, Any]", given).items())
-    if not isinstance(given, (list, tuple)):
-        return given
+    if isinstance(value, Mapping):
+        value = tuple(cast("Mapping[Any, Any]", value).items())
+    if not isinstance(value, (list, tuple)):
+        return value
     return tuple(
         (tuple(pair[0]) if isinstance(pair[0], (list, tuple)) else pair[0], exact(pair[1], "importance"))
         if isinstance(pair, (list, tuple)) and len(cast("Any", pair)) == 2
         else pair
-        for pair in cast("Any", given)
+        for pair in cast("Any", value)
     )
 
 
-def _mechanism(given: Any) -> Any:
-    if given is None:
+def _mechanism(value: Any) -> Any:
+    if value is None:
         return "best"
-    return given if isinstance(given, AdditiveMechanism) else plain_text(given, "mechanism")
+    return value if isinstance(value, AdditiveMechanism) else plain_text(value, "mechanism")
 
 
-def _care(given: Any) -> Any:
-    if not isinstance(given, Mapping):
-        return given
-    pairs = cast("Mapping[Any, Any]", given).items()
+def _care(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    pairs = cast("Mapping[Any, Any]", value).items()
     return FrozenMapping({str(name): exact(weight, f"the weight of {name!r}") for name, weight in pairs})
 
 
-def _relaxation(given: Any) -> Any:
-    if not isinstance(given, Relaxation):
-        raise InputError(f"relaxation must be of the type Relaxation, not {shown(given)}.")
-    return given
+def _relaxation(value: Any) -> Any:
+    if not isinstance(value, Relaxation):
+        raise InputError(f"relaxation must be of the type Relaxation, not {shown(value)}.")
+    return value
 
 
 _A_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -312,12 +312,12 @@ _A_TABLE: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "
 _A_WEIGHT = Amount.__metadata__[-1].json_schema  # pyright: ignore
 
 
-def _margins(given: Any) -> Any:
-    if isinstance(given, str) or not isinstance(given, (list, tuple)):
+def _margins(value: Any) -> Any:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)):
         raise InputError(
-            f'margins must be a list of margins such as ["", "region", "*"], not {shown(given)}.'
+            f'margins must be a list of margins such as ["", "region", "*"], not {shown(value)}.'
         )
-    parts = cast("list[Any]", given)
+    parts = cast("list[Any]", value)
     return tuple(tuple(part) if isinstance(part, (list, tuple)) else part for part in parts)  # pyright: ignore
 
 
@@ -602,8 +602,8 @@ class Counts(Description):
         expected, now = float(positive(error, "error")), float(getattr(guarantee, name))
 
         def width(budget: float) -> float:
-            made = replace(guarantee, **{name: exact(budget, name)})
-            return max(float(np.max(half)) for half in known_errors(self.mechanism(made), confidence).half)
+            smaller = replace(guarantee, **{name: exact(budget, name)})
+            return max(float(np.max(half)) for half in known_errors(self.mechanism(smaller), confidence).half)
 
         ratio = width(now) / expected  # widths are about one over ε, or over the root of ρ
         near = now * (ratio**2 if name == "rho" else ratio)
@@ -705,9 +705,9 @@ class Counts(Description):
         if self.is_breakdown:
             from isotone.counts.margins import plan_margins
 
-            made = plan_margins(mechanism)
-            rows = sorted(made.rows, key=lambda row: row.mechanism is not mechanism)
-            return replace(made, rows=tuple(rows), guarantee=guarantee)
+            margins = plan_margins(mechanism)
+            rows = sorted(margins.rows, key=lambda row: row.mechanism is not mechanism)
+            return replace(margins, rows=tuple(rows), guarantee=guarantee)
         from isotone.counts.count_plan import CountRow, plan
 
         setting = self.setting
@@ -735,31 +735,37 @@ class Counts(Description):
 
     def plain(self) -> dict[str, Any]:
         """Every parameter as plain values. The sequence of the columns of groups matters."""
-        given, method = super().plain(), self.method
+        parameters, method = super().plain(), self.method
         if self.by is not None:
-            given["by"] = [[name, _listed(held)] for name, held in self.by.items()]
-        given["mechanism"] = method if isinstance(method, str) else recipe_of(method)
-        return {**given, "order": order_to(self.P), "relaxation": self.relaxation and self.relaxation.plain()}
+            parameters["by"] = [[name, _listed(held)] for name, held in self.by.items()]
+        parameters["mechanism"] = method if isinstance(method, str) else recipe_of(method)
+        return {
+            **parameters,
+            "order": order_to(self.P),
+            "relaxation": self.relaxation and self.relaxation.plain(),
+        }
 
     def identity(self) -> dict[str, Any]:
         """Every parameter but the labels of questions."""
-        given = self.plain()
+        parameters = self.plain()
         questions = {
             q.name: q.definition()
             for q in questions_for(self.P, self.answer_rules).values()
             if q.has_own_rule
         }
         if self.is_breakdown:
-            given["importance"] = self.importances
-        return {**given, "answers": {**given["answers"], "questions": questions}}
+            parameters["importance"] = self.importances
+        return {**parameters, "answers": {**parameters["answers"], "questions": questions}}
 
     @classmethod
     def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Counts:
         """The description of a release. A mechanism that was given itself is named."""
-        given = dict(manifest.description or {})
-        if isinstance(given.get("mechanism"), Mapping):
-            given["mechanism"] = rebuild_count_mechanism(order_from(given["order"]), given["mechanism"])
-        return cls(given.pop("order"), **given)
+        parameters = dict(manifest.description or {})
+        if isinstance(parameters.get("mechanism"), Mapping):
+            parameters["mechanism"] = rebuild_count_mechanism(
+                order_from(parameters["order"]), parameters["mechanism"]
+            )
+        return cls(parameters.pop("order"), **parameters)
 
     @classmethod
     def from_sections(
@@ -771,11 +777,11 @@ class Counts(Description):
         """The description that a spec gives."""
         section = cast("OrderEntries", sections[cls.key])
         answers = Answers(**gathered(Answers, sections), questions=tuple(questions.values()))
-        given = gathered(cls, sections, cls.key)
+        parameters = gathered(cls, sections, cls.key)
         if section.relaxation is not None:
-            given["relaxation"] = read_relaxation(resolve(section.relaxation))
-        given |= {"answers": answers, "unit": Unit(**gathered(Unit, sections))}
-        return cls(section.order(resolve, questions, answers), **given)
+            parameters["relaxation"] = read_relaxation(resolve(section.relaxation))
+        parameters |= {"answers": answers, "unit": Unit(**gathered(Unit, sections))}
+        return cls(section.order(resolve, questions, answers), **parameters)
 
     @classmethod
     def leaves(cls) -> frozenset[str]:
@@ -817,13 +823,13 @@ def questions_for(P: Poset, answers: Answers) -> dict[str, Question]:
             raise InputError(
                 f"In long data a row is one yes, so that the question {name!r} can have a label and nothing else."
             )
-        given = answers.columns.get(names[name])
-        if given is not None and not question.any_of:
-            if question.column not in (None, given):
+        column = answers.columns.get(names[name])
+        if column is not None and not question.any_of:
+            if question.column not in (None, column):
                 raise InputError(
-                    f"The column of {name!r} is given twice, as {given!r} and {question.column!r}."
+                    f"The column of {name!r} is given twice, as {column!r} and {question.column!r}."
                 )
-            book[name] = replace(question, column=given)
+            book[name] = replace(question, column=column)
         require_writable(question_texts(book[name]), f"the question {name!r}")
     return book
 

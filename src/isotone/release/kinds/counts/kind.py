@@ -85,8 +85,8 @@ class CountsKind(Kind):
         if has_margins(release.manifest):
             if weights != "variance":
                 raise InputError("The values of a breakdown are moved by their variances: leave out weights.")
-            whole = truth(integers, "integers")
-            return consistent_breakdown(release, margins_of(release.manifest), integers=whole)
+            rounded = truth(integers, "integers")
+            return consistent_breakdown(release, margins_of(release.manifest), integers=rounded)
         return made_consistent(release, integers, weights)
 
     def reader(self, release: Release) -> Reader:
@@ -257,8 +257,8 @@ def count_faults(columns: Columns, manifest: Manifest, mechanism: AdditiveMechan
         faults.append("the law of the noise is not described as this version draws it")
     widths = count_columns(mechanism, level)
     values = np.array(columns["value"], dtype=np.int64).reshape(repeat, -1)
-    wanted = original_columns(mechanism.P, groups, values, widths)
-    if any(tuple(columns[name]) != wanted[name] for name in ("low", "high", "low_all", "high_all")):
+    intervals = original_columns(mechanism.P, groups, values, widths)
+    if any(tuple(columns[name]) != intervals[name] for name in ("low", "high", "low_all", "high_all")):
         faults.append("the intervals are not the mechanism's")
     elif isinstance(mechanism, PosetMechanism) and not _keeps_within(mechanism, widths, level):
         faults.append("the noise leaves the intervals more often than stated")
@@ -426,16 +426,16 @@ def _pairs(mechanism: MarginsMechanism) -> list[tuple[Any, float]]:
     return list(zip(map(breakdown.names, breakdown.margins), mechanism.importance, strict=True))
 
 
-def _differences(columns: Columns, wanted: Columns, by: list[str]) -> list[str]:
-    if list(columns) != list(wanted):
+def _differences(columns: Columns, expected: Columns, by: list[str]) -> list[str]:
+    if list(columns) != list(expected):
         return ["the columns are not those of a breakdown"]
     for name in ("margin", *by, "element"):
-        if columns[name] != wanted[name]:
+        if columns[name] != expected[name]:
             return [f"the column {name!r} is not that of the margins and lists of the manifest"]
     result: dict[str, None] = {}
     for name, words in _WORDS.items():
-        if name not in wanted:
+        if name not in expected:
             continue
-        if not agrees(columns[name], wanted[name], "value of a breakdown"):
+        if not agrees(columns[name], expected[name], "value of a breakdown"):
             result[words] = None
     return list(result)

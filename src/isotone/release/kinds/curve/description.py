@@ -100,13 +100,13 @@ class CurveEntries(Section):
     """``[curve]``: y as a monotone function of x, or of two columns."""
 
 
-def _rising(given: Any) -> Any:
+def _rising(value: Any) -> Any:
     """True, False or "auto", or two of the first."""
-    if isinstance(given, str) and given == "auto":
-        return given
-    if isinstance(given, (tuple, list)):
-        return tuple(truth(part, "increasing") for part in cast("list[Any]", given))
-    return truth(given, "increasing (or 'auto')")
+    if isinstance(value, str) and value == "auto":
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple(truth(part, "increasing") for part in cast("list[Any]", value))
+    return truth(value, "increasing (or 'auto')")
 
 
 @described
@@ -135,11 +135,11 @@ class Labels:
         self.words  # noqa: B018 (words that mean both are refused)
 
     @classmethod
-    def of(cls, given: Any) -> Any:
+    def of(cls, value: Any) -> Any:
         """Labels from their values alone, or as they are."""
-        if given is None or isinstance(given, cls):
-            return given
-        return cls(**cast("Any", given)) if isinstance(given, Mapping) else cls(frozen(given))
+        if value is None or isinstance(value, cls):
+            return value
+        return cls(**cast("Any", value)) if isinstance(value, Mapping) else cls(frozen(value))
 
     @property
     def words(self) -> Codes | None:
@@ -288,10 +288,10 @@ class Curve(Description):
         resolve: Callable[[str], Path],
     ) -> Self:
         """The description, whose labels stand in the same section."""
-        given = gathered(cls, sections, cls.key)
+        parameters = gathered(cls, sections, cls.key)
         if labels := gathered(Labels, sections):
-            given["y_values"] = Labels(**labels)
-        return cls(**given, unit=Unit(**gathered(Unit, sections)))
+            parameters["y_values"] = Labels(**labels)
+        return cls(**parameters, unit=Unit(**gathered(Unit, sections)))
 
     @classmethod
     @cache
@@ -474,12 +474,12 @@ class ChainFit:
     def of(cls, curve: Curve, guarantee: Guarantee) -> ChainFit:
         """The estimator of a description under a guarantee."""
         name, steps = curve.method if isinstance(curve.method, tuple) else (curve.method, None)
-        given = {name: getattr(curve, name) for name in _OF_CURVES}
-        given["y_values"] = curve.labels and curve.labels.y_values
+        parameters = {name: getattr(curve, name) for name in _OF_CURVES}
+        parameters["y_values"] = curve.labels and curve.labels.y_values
         settings: dict[str, Any] = {
             "method": curves.FitMethod(name, value_levels=steps),
             "contributions": curve.privacy_unit.most,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in parameters.items() if value is not None},
         }
         problem = curves.PrivateIsotonicRegression(guarantee, **settings).check()
         return cls(settings, guarantee, problem, band_kind(curve.band, problem))
@@ -601,12 +601,12 @@ class SurfaceFit:
 
     def estimator(self) -> Any:
         """A new estimator."""
-        given = {
+        parameters = {
             **self.settings,
             "bins": list(self.settings["bins"]),
             "directions": list(self.settings["directions"]),
         }
-        return curves.PrivatePosetRegression.from_features(epsilon=self.guarantee, **given)
+        return curves.PrivatePosetRegression.from_features(epsilon=self.guarantee, **parameters)
 
     def recipe(self) -> dict[str, Any]:
         """The name and the arguments that make the estimator again."""
@@ -651,9 +651,9 @@ class SurfaceFit:
         return (np.repeat(corners, 4, axis=0), np.repeat([bottom, bottom, top], 4)), corners[-1], corners
 
 
-def _bins(given: Any) -> tuple[int, int]:
+def _bins(value: Any) -> tuple[int, int]:
     """The number of bins of each column."""
-    listed = given if isinstance(given, tuple) else (USUAL_BINS if given is None else given,) * 2
+    listed = value if isinstance(value, tuple) else (USUAL_BINS if value is None else value,) * 2
     if len(listed) != 2 or any(isinstance(size, str) for size in listed):
         raise InputError("x_grid must be one number of bins for both columns of a surface, or two.")
     sizes = [exact(size, "x_grid") for size in listed]

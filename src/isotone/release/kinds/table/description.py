@@ -380,8 +380,8 @@ class Table(Description):
             return None
 
         def is_enough(budget: float) -> bool:
-            made = replace(guarantee, **{name: exact(budget, name)})
-            return (self.within(made, guess) or 0) <= expected
+            other = replace(guarantee, **{name: exact(budget, name)})
+            return (self.within(other, guess) or 0) <= expected
 
         return least_budget(is_enough), {"of": "95 % of the counts", "shape": guess}
 
@@ -420,19 +420,19 @@ class Table(Description):
     @classmethod
     def from_manifest(cls, manifest: Manifest, columns: Mapping[str, tuple[Any, ...]]) -> Table:
         """The description of a release, with the lists that its columns hold."""
-        given: dict[str, Any] = dict(manifest.description or {})
+        parameters: dict[str, Any] = dict(manifest.description or {})
         names: tuple[Any, ...] = columns["category"]
-        if given.get("counts") is not None:
-            last = f"{BETWEEN}{given['counts'][0]}"
+        if parameters.get("counts") is not None:
+            last = f"{BETWEEN}{parameters['counts'][0]}"
             return cls(
-                categories=[str(name).removesuffix(last) for name in names[: len(names) // 2]], **given
+                categories=[str(name).removesuffix(last) for name in names[: len(names) // 2]], **parameters
             )
         if manifest.get("strata") is not None:
             held: dict[str, list[Any]] = {str(entry["name"]): [] for entry in manifest["strata"]}
             for name, stratum in zip(names, columns["stratum"], strict=True):
                 held.setdefault(str(stratum), []).append(name)
-            given["strata"] = held
-        return cls(categories=names, population=columns.get("population"), **given)
+            parameters["strata"] = held
+        return cls(categories=names, population=columns.get("population"), **parameters)
 
     @classmethod
     def from_sections(
@@ -442,15 +442,15 @@ class Table(Description):
         resolve: Callable[[str], Path],
     ) -> Table:
         """The description that a spec gives, with the columns of its file of categories."""
-        given = gathered(cls, sections, cls.key)
+        parameters = gathered(cls, sections, cls.key)
         file = cast("TableEntries", sections[cls.key]).categories_file
         if file is not None:
-            given["categories"] = read_categories(resolve(file), given["category"])
+            parameters["categories"] = read_categories(resolve(file), parameters["category"])
             for name in ("strata", "population"):
-                if given.get(name) is not None:
-                    given[name] = read_column(resolve(file), given["category"], given[name])
-        given["unit"] = Unit(**gathered(Unit, sections))
-        return cls(**given)
+                if parameters.get(name) is not None:
+                    parameters[name] = read_column(resolve(file), parameters["category"], parameters[name])
+        parameters["unit"] = Unit(**gathered(Unit, sections))
+        return cls(**parameters)
 
     @classmethod
     def guessed(cls, section: Section, records: int | None) -> Any:
@@ -546,11 +546,11 @@ def attack(mechanism: TableMechanism, trials: int, progress: Progress) -> AuditR
     second = np.append([low, units if replaced else 0], rest)
 
     def release(table: Any) -> Any:
-        made = mechanism.release_in_full(table)
-        (stratum,) = made.strata  # of a climb the thresholds are known when it has ended
+        result = mechanism.release_in_full(table)
+        (stratum,) = result.strata  # of a climb the thresholds are known when it has ended
         places = stratum.thresholds.places
-        crossed = made.noisy_cumulative[places.index(low)] if low in places else 0
-        return made.values[0], made.noisy_counts[0], crossed
+        crossed = result.noisy_cumulative[places.index(low)] if low in places else 0
+        return result.values[0], result.noisy_counts[0], crossed
 
     result = audit(release, first, second, trials, claimed=mechanism.guarantee, progress=progress)
     return AuditReport((result,))

@@ -379,13 +379,13 @@ def _has_what_is_described(release: Release, described: Table) -> bool:
     named = None if classes is None else [(name, len(held)) for name, held in classes]
     listed = None if strata is None else [(entry["name"], entry["size"]) for entry in strata]
     of_each = [manifest] if strata is None else strata
-    whole = manifest.get("finer") is not None
+    finer = manifest.get("finer") is not None
     return (
         named == listed
         and tuple(release.columns["category"]) == described.labels
         and (manifest.get("joint") is not None) == (described.counts is not None)
         and all(entry.get("finer") is not None for entry in of_each)
-        and whole == (strata is None)
+        and finer == (strata is None)
     )
 
 
@@ -488,12 +488,12 @@ def _whole_fits(manifest: Mapping[str, Any], parts: list[_StratumRows]) -> bool:
     """Whether the whole table has the mean distribution of its strata."""
     sizes = np.array([len(part.rows) for part in parts], np.float64)
     mean = sizes / max(sizes.sum(), 1.0) @ np.array([part.share for part in parts])
-    whole = np.array(manifest["distribution"], dtype=float)
+    probabilities = np.array(manifest["distribution"], dtype=float)
     method = "table" if any(part.method == "table" for part in parts) else "noise"
     return (
         manifest["method"] == method
-        and whole.shape == mean.shape
-        and agrees(whole, mean, "share of categories")
+        and probabilities.shape == mean.shape
+        and agrees(probabilities, mean, "share of categories")
     )
 
 
@@ -564,12 +564,12 @@ def _noise_fits(
 
 
 def _row_fits(
-    columns: Columns, at: int, mean: float, law: Floats, wanted: tuple[int, int], share: float, *, own: bool
+    columns: Columns, at: int, mean: float, law: Floats, interval: tuple[int, int], share: float, *, own: bool
 ) -> bool:
     """Whether a row has its estimate, and the shortest interval with this share of its posterior."""
     low, high = columns["low"][at], columns["high"][at]
     return (not own or agrees(float(columns["estimate"][at]), mean, "estimate")) and (
-        (low, high) == wanted or (low <= high and is_shortest(law, low, high, share, _EXACT))
+        (low, high) == interval or (low <= high and is_shortest(law, low, high, share, _EXACT))
     )
 
 
@@ -587,7 +587,7 @@ def _names(columns: Columns, rows: list[int]) -> list[str]:
 
 
 def pair_faults(
-    columns: Columns, manifest: Mapping[str, Any], parts: list[list[int]], made: list[Measurement]
+    columns: Columns, manifest: Mapping[str, Any], parts: list[list[int]], measurements: list[Measurement]
 ) -> list[str]:
     """Faults in what both columns say together, names of rows, the joint distribution, values and estimates."""
     joint = np.array(manifest["joint"], dtype=float)
@@ -610,9 +610,10 @@ def pair_faults(
     gap = np.abs((result - size * joint).cumsum(axis=0).cumsum(axis=1))
     if np.max(gap, initial=0.0) > n + 1:
         faults.append("the values do not have the joint distribution")
-    channels = made[0].channel(), made[1].channel()
+    channels = measurements[0].channel(), measurements[1].channel()
     readings = [
-        [made[side].readings(float(columns["noisy"][at])) for at in rows] for side, rows in enumerate(parts)
+        [measurements[side].readings(float(columns["noisy"][at])) for at in rows]
+        for side, rows in enumerate(parts)
     ]
     stated = np.column_stack([[float(columns["estimate"][at]) for at in rows] for rows in parts])
     top = manifest["description"]["upper"]
