@@ -495,7 +495,7 @@ class NestedLeastSquares:
     def _passed(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """One pass up the tree and one down."""
         upward, inverse = self._solved
-        precisions = self._told(measured)
+        precisions = self._evidence(measured)
         finest = len(self.tree.parents)
         means, sums = list(precisions), list(precisions)
         means[finest] = self._times(upward, finest, precisions[finest])
@@ -520,7 +520,7 @@ class NestedLeastSquares:
             result[places == context] = matrices[context] @ rows[places == context]
         return result
 
-    def _told(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
+    def _evidence(self, measured: Sequence[NDArray[np.number] | None]) -> list[Floats]:
         """For each level what the tables say about its nodes, each weighted by its precision."""
         elements = next(table.shape[-1] for table in measured if table is not None)
         result = [np.zeros((even.size, self.width, elements)) for even in self.tree.even]

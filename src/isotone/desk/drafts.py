@@ -77,8 +77,8 @@ class Draft:
     def ask(self, names: Iterable[str]) -> None:
         """Keep the definitions of these questions, and put those of others aside until their names come back."""
         pool, names = {**self.aside, **self.section("questions")}, set(names)
-        kept = {name: said for name, said in pool.items() if name in names}
-        self.aside = {name: said for name, said in pool.items() if name not in names}
+        kept = {name: text for name, text in pool.items() if name in names}
+        self.aside = {name: text for name, text in pool.items() if name not in names}
         self.entries = {key: value for key, value in self.entries.items() if key != "questions"}
         if kept:
             self.entries = {**self.entries, "questions": kept}
@@ -86,11 +86,15 @@ class Draft:
     @property
     def labels(self) -> dict[str, str]:
         """The questions in words, by their names."""
-        asked = {name: said for name, said in self.section("questions").items() if isinstance(said, Mapping)}
+        questions = {
+            name: question
+            for name, question in self.section("questions").items()
+            if isinstance(question, Mapping)
+        }
         result: dict[str, str] = {}
-        for name, said in asked.items():
+        for name, question in questions.items():
             with suppress(InputError, TypeError):
-                result |= {name: Question(name, **said).shown} if said.get("label") else {}
+                result |= {name: Question(name, **question).shown} if question.get("label") else {}
         return result
 
     def text(self) -> str:
@@ -139,7 +143,7 @@ class Draft:
             "guesses": self.guesses,
             "notes": list(self.notes),
             "aside": self.aside,
-            "typed": {step: said for step, said in self.typed.items() if said},
+            "typed": {step: entries for step, entries in self.typed.items() if entries},
         }
         with suppress(OSError, IsotoneError):
             if self.text() == self.saved and not desk["typed"]:
@@ -168,8 +172,8 @@ def _parsed(entries: Mapping[str, Any], folder: Path, name: str, root: Root) -> 
     try:
         spec = parse_spec(toml_text(entries), folder, name)
     except SpecError as error:
-        said = [in_words(line.strip()) for line in str(error).splitlines()[1:]]
-        raise FormError("\n".join(said or [str(error)])) from None
+        problems = [in_words(line.strip()) for line in str(error).splitlines()[1:]]
+        raise FormError("\n".join(problems or [str(error)])) from None
     require_inside(spec, root)
     return spec
 
@@ -276,9 +280,9 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
     stem = Path(shown).stem
     require_no_data(file, root)
     try:
-        found = read_form(file)
+        questionnaire = read_form(file)
         entries = tomllib.loads(
-            found.spec(data="data.csv", ledger=_usual_ledger(shown, root), folder=f"{stem}-release")
+            questionnaire.spec(data="data.csv", ledger=_usual_ledger(shown, root), folder=f"{stem}-release")
         )
     except (
         IsotoneError,
@@ -291,5 +295,5 @@ def import_draft(path: str, name: str, root: Root) -> Draft:
             "relations. In a terminal, 'isotone order import' tells more."
         ) from None
     entries["data"].pop("path", None)  # the screen of the data asks for it
-    notes = (*(f"Not in the order: {words}" for words in found.problems), *found.notes)
+    notes = (*(f"Not in the order: {words}" for words in questionnaire.problems), *questionnaire.notes)
     return Draft(secrets.token_urlsafe(9), shown, entries, notes=notes)

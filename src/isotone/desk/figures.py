@@ -268,14 +268,14 @@ def budget_for(spec: Spec, goal: Goal, error: str) -> str:
 
 def _plan(spec: Spec) -> CountPlan:
     """The plan, with the mechanism first that would release."""
-    made = _made(spec)
-    return replace(made, rows=(*made.rows, *_plain_noise(made)))
+    plan = _made(spec)
+    return replace(plan, rows=(*plan.rows, *_plain_noise(plan)))
 
 
 def _made(spec: Spec) -> CountPlan:
-    made = spec.plan().view
-    assert isinstance(made, CountPlan)
-    return made
+    view = spec.plan().view
+    assert isinstance(view, CountPlan)
+    return view
 
 
 def _plain_noise(plan: CountPlan) -> list[CountRow]:
@@ -284,10 +284,10 @@ def _plain_noise(plan: CountPlan) -> list[CountRow]:
     if not plan.P.choices or guarantee.kind != "pure" or any(row.name == _LAPLACE for row in plan.rows):
         return []
 
-    def build(asked: Guarantee, progress: Progress) -> AdditiveMechanism:
+    def build(guarantee: Guarantee, progress: Progress) -> AdditiveMechanism:
         del progress
         free = plan.P.forget_choices()
-        return LaplaceMechanism(free, asked.epsilon, asked.neighbours, best.contributions)
+        return LaplaceMechanism(free, guarantee.epsilon, guarantee.neighbours, best.contributions)
 
     made = CountRow.of(build(guarantee, no_progress), build)
     return [

@@ -130,11 +130,11 @@ class Root:
         """The names of files with these endings below a folder, as a spec there says them. Nothing is opened."""
         result = [path for path in self.walk("*") if path.suffix.lower() in endings]
         result = [path for path in result if path.is_relative_to(folder)]
-        made = {path.parent for path in self.walk("manifest.json")}  # releases are no data
+        releases = {path.parent for path in self.walk("manifest.json")}  # releases are no data
         return sorted(
             path.relative_to(folder).as_posix()
             for path in result
-            if path.parent not in made
+            if path.parent not in releases
             and not self._is_secret(path)
             and not _ODD.search(path.relative_to(folder).as_posix())
         )
@@ -207,8 +207,8 @@ def require_inside(spec: Spec, root: Root) -> None:
     """Refuse a spec that names a path outside the folder of the desk, or data where something public belongs."""
     data, own = root.inside(spec.data.file_path, spec.folder), (spec.folder, spec.data.file_path)
     for section, entry in PLACES:
-        said = getattr(getattr(spec, section, None), entry, None)
-        place = None if said is None else root.inside(said, spec.folder)
+        path = getattr(getattr(spec, section, None), entry, None)
+        place = None if path is None else root.inside(path, spec.folder)
         if place is not None and (place == data or place.is_file()):
             _require_not_among(place, [own])
             with suppress(PathError):  # a ledger is no public file: what is none shows nothing of itself
@@ -249,10 +249,10 @@ def _require_public_of(spec: Spec, root: Root, own: tuple[Path, str]) -> None:
 
 def name_public(files: Iterable[str], root: Root) -> None:
     """Keep that the steward named these files as public. Those that may be data are refused."""
-    found = [root.file(name) for name in files]
-    for file in found:
+    paths = [root.file(name) for name in files]
+    for file in paths:
         require_no_data(file, root)
-    root.public.update(found)
+    root.public.update(paths)
 
 
 _WIDEST, _LONGEST_NAME = 2_000, 200
@@ -280,7 +280,7 @@ def columns_of(path: str, folder: Path, data: Mapping[str, Any], root: Root) -> 
                 result = ipc.open_file(opened).schema.names
         elif ending in CSV and data.get("header") is True:
             entries = {
-                name: said for name, said in data.items() if name in ("separator", "encoding", "header")
+                name: value for name, value in data.items() if name in ("separator", "encoding", "header")
             }
             result = header_names(str(file), DataEntries(path=path, **entries).file(str(file)))
         else:
@@ -294,8 +294,8 @@ def columns_of(path: str, folder: Path, data: Mapping[str, Any], root: Root) -> 
 
 def public_files(spec: Spec, root: Root) -> list[Path]:
     """The public files that a spec names. They are looked at and not opened."""
-    said = [getattr(getattr(spec, section, None), entry, None) for section, entry in PUBLIC]
-    return [root.file(path, spec.folder) for path in said if path is not None]
+    paths = [getattr(getattr(spec, section, None), entry, None) for section, entry in PUBLIC]
+    return [root.file(path, spec.folder) for path in paths if path is not None]
 
 
 def require_no_data(file: Path, root: Root) -> None:
@@ -324,8 +324,8 @@ def _require_one_name(file: Path) -> None:
 
 
 def _require_not_among(file: Path, data: Iterable[tuple[Path, str]]) -> None:
-    for folder, said in data:
-        if _may_be(file, folder, said):
+    for folder, path in data:
+        if _may_be(file, folder, path):
             raise FormError(
                 "A spec of this folder names this file as its data, or may name it by a pattern. Only a release opens it. Name another one here."
             )
@@ -345,9 +345,9 @@ def _named_as_data(root: Root) -> list[tuple[Path, str]]:
                 f"{root.shown(spec)} cannot be read. It may be a spec, so that the desk cannot know what is data. Mend "
                 "or remove it."
             )
-        result += [(spec.parent, said) for said in _data_of(entries)]
+        result += [(spec.parent, path) for path in _data_of(entries)]
     for folder, entries in root.unsaved():
-        result += [(folder, said) for said in _data_of(entries)]
+        result += [(folder, path) for path in _data_of(entries)]
     return result
 
 
@@ -370,17 +370,17 @@ def _typed(desk: Any) -> list[str]:
     return [str(path) for name, path in desk.items() if "path" in name] if isinstance(desk, Mapping) else []
 
 
-def _may_be(file: Path, folder: Path, said: str) -> bool:
+def _may_be(file: Path, folder: Path, path: str) -> bool:
     """Whether a path of a spec in ``folder`` is this file, holds it, or is a pattern that may match it."""
-    if "://" in said and not said.startswith("file:"):
+    if "://" in path and not path.startswith("file:"):
         return False
-    said = os.path.expanduser(said.removeprefix("file:"))  # noqa: PTH111 - text
-    start = _WILD.search(said)
+    path = os.path.expanduser(path.removeprefix("file:"))  # noqa: PTH111 - text
+    start = _WILD.search(path)
     if start is None:
-        data = Path(os.path.realpath(folder / said))
+        data = Path(os.path.realpath(folder / path))
         return file == data or file.is_relative_to(data) or _same(file, data)
-    head = said[: said.rfind(os.sep, 0, start.start()) + 1]
-    rest = said[len(head) :]
+    head = path[: path.rfind(os.sep, 0, start.start()) + 1]
+    rest = path[len(head) :]
     if ".." in Path(rest).parts:
         return True  # where that leads depends on what the pattern matches
     # a star stands for anything here, folders too: for more than any engine lets it, and never for less

@@ -154,7 +154,7 @@ class Entry:
         if own or self.options:
             return own or ""
         types = {kind.get("type") for kind in self.kinds}
-        said = (
+        sentence = (
             "One on each line, as name: value."
             if "object" in types
             else "One on each line."
@@ -162,8 +162,8 @@ class Entry:
             else ""
         )
         pairs = not self.lines and "array" in types
-        said = "Several with commas between them." if pairs else said
-        return f"{said} By default: {self.usual}." if self.lines and self.usual else said
+        sentence = "Several with commas between them." if pairs else sentence
+        return f"{sentence} By default: {self.usual}." if self.lines and self.usual else sentence
 
     @property
     def usual(self) -> str:
@@ -226,13 +226,13 @@ def form_of(section: str) -> dict[str, Entry]:
             section,
             name,
             # marks of names are for pages that are typeset
-            _HELP.get((section, name)) or said.get("description", "").replace("`", ""),
+            _HELP.get((section, name)) or entry_schema.get("description", "").replace("`", ""),
             name in needed,
-            said.get("default"),
-            tuple(_kinds(said, known)),
+            entry_schema.get("default"),
+            tuple(_kinds(entry_schema, known)),
             _mentions((form.model_fields[name].annotation, form.model_fields[name].metadata)),
         )
-        for name, said in schema["properties"].items()
+        for name, entry_schema in schema["properties"].items()
     }
 
 
@@ -266,20 +266,20 @@ def require_columns(named: Iterable[str], known: Iterable[str] | None) -> list[s
 def cut_in_words(columns: Sequence[str]) -> str:
     """What to do where the separator or the encoding of a CSV seems to be another one."""
     mark = {"\t": "a tabulator"}.get(uncut(columns), repr(uncut(columns)))
-    said = (
+    words = (
         f" If {mark} stands between names, say so under 'How the file is written'." if uncut(columns) else ""
     )
     if any("\N{REPLACEMENT CHARACTER}" in name for name in columns):
-        said += " Some letters could not be read: say under 'How the file is written' which encoding it has, such as latin-1."
-    return said
+        words += " Some letters could not be read: say under 'How the file is written' which encoding it has, such as latin-1."
+    return words
 
 
-def _kinds(said: Mapping[str, Any], known: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    if "$ref" in said:
-        return _kinds(known[said["$ref"].rpartition("/")[2]], known)
-    if "anyOf" in said:
-        return [kind for part in said["anyOf"] for kind in _kinds(part, known)]
-    return [] if said.get("type") == "null" else [said]
+def _kinds(schema: Mapping[str, Any], known: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if "$ref" in schema:
+        return _kinds(known[schema["$ref"].rpartition("/")[2]], known)
+    if "anyOf" in schema:
+        return [kind for part in schema["anyOf"] for kind in _kinds(part, known)]
+    return [] if schema.get("type") == "null" else [schema]
 
 
 def _mentions(types: Any) -> bool:
@@ -329,13 +329,13 @@ def _read_rows(kind: Mapping[str, Any], rows: list[str], others: bool) -> Any:
 
 
 def _cells(row: str) -> list[str]:
-    name, colon, said = row.rpartition(":")
-    return [name.strip(), said.strip()] if colon else [part.strip() for part in row.split(",")]
+    name, colon, text = row.rpartition(":")
+    return [name.strip(), text.strip()] if colon else [part.strip() for part in row.split(",")]
 
 
 def _named(row: str) -> tuple[str, str]:
-    name, _, said = row.partition(":")
-    return name.strip(), said.strip()
+    name, _, text = row.partition(":")
+    return name.strip(), text.strip()
 
 
 def _held(kind: Mapping[str, Any], text: str) -> Any:
@@ -359,13 +359,13 @@ def _tuple(kinds: list[Mapping[str, Any]], parts: list[str]) -> list[Any]:
 
 def _scalars(kinds: Iterable[Mapping[str, Any] | None], text: str) -> Any:
     """A value, or several with commas between them where the type is a list."""
-    said = [kind for kind in kinds if kind is not None]
-    if any(kind.get("type") == "boolean" for kind in said) and "," not in text:
+    scalars = [kind for kind in kinds if kind is not None]
+    if any(kind.get("type") == "boolean" for kind in scalars) and "," not in text:
         return {"yes": True, "no": False}.get(text, text)
-    pairs = [kind for kind in said if kind.get("type") == "array"]
+    pairs = [kind for kind in scalars if kind.get("type") == "array"]
     if pairs and "," in text:
         return _tuple(pairs, text.split(","))
-    return _scalar(said, text)
+    return _scalar(scalars, text)
 
 
 def _scalar(kinds: Iterable[Mapping[str, Any]], text: str) -> Any:

@@ -201,7 +201,7 @@ def made_in(root: Root) -> list[Made]:
             result.append(Made(root.shown(manifest.parent), load_release(manifest.parent)))
         except IsotoneError:
             continue
-    return sorted(result, key=lambda made: made.release.manifest.time, reverse=True)
+    return sorted(result, key=lambda release: release.release.manifest.time, reverse=True)
 
 
 def release_at(path: str, root: Root) -> tuple[Path, Release]:

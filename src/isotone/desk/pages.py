@@ -119,9 +119,9 @@ def go(*parts: str) -> RedirectResponse:
     return RedirectResponse("/" + "/".join(parts), status_code=303)
 
 
-def back(request: Request, said: Said, *parts: str) -> RedirectResponse:
+def back(request: Request, message: Said, *parts: str) -> RedirectResponse:
     """Lead back to a page, with what came of its form."""
-    return RedirectResponse(f"/{'/'.join(parts)}?said={desk_of(request).tell(said)}", status_code=303)
+    return RedirectResponse(f"/{'/'.join(parts)}?said={desk_of(request).tell(message)}", status_code=303)
 
 
 def screen(
@@ -141,17 +141,17 @@ def screen(
     if request.method == "POST":
         with draft.lock:
             return _worked(request, draft, desk, step, work, values)
-    said = said_of(request)
+    message = said_of(request)
     known = values()
     # what was kept while one typed, and what was taken over, are newer than what a form said before: Back shows them
-    kept = {**said.form, **known, **draft.typed.get(step, {})}
+    kept = {**message.form, **known, **draft.typed.get(step, {})}
     mended = step not in draft.typed
-    problems = [] if mended else list(said.problems)
+    problems = [] if mended else list(message.problems)
     shown: dict[str, Any] = {
         "draft": draft,
         "step": step,
         "form": kept,
-        "unnamed": () if mended else said.unnamed,
+        "unnamed": () if mended else message.unnamed,
         "mark": _mark(known),
     }
     shown["unfinished"] = any(kept.get(name, value) != value for name, value in known.items())

@@ -51,12 +51,12 @@ def release(request: Request) -> Response:
     draft, desk = draft_of(request), writable(request)
 
     def work(form: dict[str, str]) -> Response:
-        asked = submission(draft, desk.root)
-        if form.get("request") != asked.id:
+        intent = submission(draft, desk.root)
+        if form.get("request") != intent.id:
             raise FormError(CHANGED)
-        require_confirmed(asked.spec, form.get("confirm", ""))
-        require_data(asked.spec, desk.root)
-        begun = desk.jobs.start(draft.id, asked.spec, desk.root, asked.id, again_after=_again(asked, form))
+        require_confirmed(intent.spec, form.get("confirm", ""))
+        require_data(intent.spec, desk.root)
+        begun = desk.jobs.start(draft.id, intent.spec, desk.root, intent.id, again_after=_again(intent, form))
         return go("draft", draft.id, "release", begun.id)
 
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
@@ -128,12 +128,12 @@ def _decimal(amount: Fraction) -> str:
     return text if Fraction(text) == amount else str(amount)
 
 
-def _again(asked: Submission, form: dict[str, str]) -> int | None:
+def _again(intent: Submission, form: dict[str, str]) -> int | None:
     """The charge that a second draw follows, if one is asked for."""
     if form.get("again") != "yes":
         return None
     after = form.get("after", "")
-    if asked.last is None or not after.isdigit():
+    if intent.last is None or not after.isdigit():
         raise FormError("There is no draw yet that a second one could follow.")
     return int(after)
 

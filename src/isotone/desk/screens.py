@@ -35,7 +35,7 @@ from isotone.release.spec import Spec, make_ledger
 
 def start(request: Request) -> Response:
     """Ask what to release."""
-    desk, said = desk_of(request), said_of(request)
+    desk, message = desk_of(request), said_of(request)
     drafts = desk.unfinished()
     specs = [desk.root.shown(path) for path in desk.root.walk("*.toml")]
     return page(
@@ -46,9 +46,9 @@ def start(request: Request) -> Response:
         specs=[name for name in specs if name not in drafts],
         drafts=drafts,
         questionnaires=[] if desk.read_only else questionnaires(desk.root),
-        problems=said.problems,
-        unnamed=said.unnamed,
-        form=said.form,
+        problems=message.problems,
+        unnamed=message.unnamed,
+        form=message.form,
     )
 
 
@@ -110,10 +110,12 @@ def data(request: Request) -> Response:
     draft, desk = draft_of(request), desk_of(request)
 
     def values() -> dict[str, str]:
-        said = {entry.id: entry.write(draft.section(entry.section).get(entry.name)) for entry in _settings()}
+        entries = {
+            entry.id: entry.write(draft.section(entry.section).get(entry.name)) for entry in _settings()
+        }
         held = draft.section("data")
         stated = "yes" if held.get("header") is True else "no"
-        return {"data.path": str(held.get("path", "")), "data.header": stated, **said}
+        return {"data.path": str(held.get("path", "")), "data.header": stated, **entries}
 
     def work(form: dict[str, str]) -> Response | None:
         path = form.get("other_path", "").strip() or form.get("data.path", "").strip()
@@ -185,11 +187,11 @@ def look_data(request: Request) -> Response:
 def _look_at(draft: Draft, desk: Desk, typed: Mapping[str, str]) -> dict[str, Any]:
     """The columns, if they are public, and whether the file is a CSV, whose first line somebody must have named so."""
     path = typed.get("other_path", "").strip() or typed.get("data.path", "").strip()
-    said = {
+    entries = {
         name: form_of("data")[name].read(typed.get(f"data.{name}", "")) for name in ("separator", "encoding")
     }
     header = True if typed.get("data.header") == "yes" else None
-    tried = replace(draft, entries={"data": {**said, "path": path, "header": header}})
+    tried = replace(draft, entries={"data": {**entries, "path": path, "header": header}})
     columns = tried.columns(desk.root)
     return {
         "columns": columns,
@@ -282,8 +284,8 @@ def accuracy(request: Request) -> Response:
     def show(typed: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
         shown = _nothing(draft)
         try:
-            asked = {} if problems else {name: text for name, text in typed.items() if name != "earlier"}
-            shown = _shown(draft, desk, asked)
+            questions = {} if problems else {name: text for name, text in typed.items() if name != "earlier"}
+            shown = _shown(draft, desk, questions)
         except IsotoneError as error:
             problems += [] if problems else lines(error)
         kept = {"form": typed, "amount": typed["amount"]}
@@ -386,7 +388,9 @@ def budget(request: Request) -> Response:
         if "total" in form:
             name = "rho" if "rho" in privacy else "epsilon"
             kept = {
-                key: said for key, said in privacy.get("budget", {}).items() if key not in ("epsilon", "rho")
+                key: number
+                for key, number in privacy.get("budget", {}).items()
+                if key not in ("epsilon", "rho")
             }
             draft.change("privacy", budget={**kept, name: total} if total else None)
         spec = draft.spec(desk.root)
@@ -412,9 +416,9 @@ def budget(request: Request) -> Response:
                 f"There is a ledger already: {', '.join(others)}. If these data are about the same people, type its name. If they are "
                 "about other people, tick that below."
             )
-        found = account(_ledger(spec, desk), spec.privacy.dataset, spec.job.guarantee)
-        if found is not None and found.other:
-            raise FormError(f"{found.refused} Who is protected is named on the screen Data.")
+        state = account(_ledger(spec, desk), spec.privacy.dataset, spec.job.guarantee)
+        if state is not None and state.other:
+            raise FormError(f"{state.refused} Who is protected is named on the screen Data.")
         if others and total:
             writable(request)
             make_ledger(spec)
@@ -496,8 +500,8 @@ def review(request: Request) -> Response:
             problems += [] if problems else lines(error)
         commands = sheet.commands(draft)
         commands += [f"isotone verify {shlex.quote(folder)}"] if folder else []
-        said = {"text": draft.text(), "commands": commands, "python": sheet.python(draft)}
-        return {**said, "where": folder, "previews": previews}
+        texts = {"text": draft.text(), "commands": commands, "python": sheet.python(draft)}
+        return {**texts, "where": folder, "previews": previews}
 
     return screen(request, "review.html", "review", work, values, show)
 
@@ -530,14 +534,14 @@ def preview(request: Request) -> Response:
 
 def simulated_release(spec: Spec, guesses: Mapping[str, int]) -> Release:
     """What a release might look like, in a format that :func:`isotone.load_release` refuses."""
-    made = sheet_for(spec).preview(spec, guesses)
+    preview = sheet_for(spec).preview(spec, guesses)
     marked = replace(
-        made.manifest,
+        preview.manifest,
         format="isotone simulation",
-        stated=Stated(title=f"SIMULATED: {made.manifest.stated.title}"),
+        stated=Stated(title=f"SIMULATED: {preview.manifest.stated.title}"),
         content_hash="none, because it is simulated",
     )
-    return Release(made.columns, marked)
+    return Release(preview.columns, marked)
 
 
 def _preview_html(spec: Spec, guesses: Mapping[str, int]) -> str:
@@ -558,9 +562,11 @@ def check(request: Request) -> Response:
         try:
             spec = draft.spec(desk.root)
             desk.root.file(spec.data.file_path, spec.folder)
-            said = Said(found=str(spec.check()))
+            message = Said(found=str(spec.check()))
         except (IsotoneError, OSError, ValueError) as error:
-            said = Said(lines(error))
-        return back(request, said, "draft", draft.id, "check")
-    said = desk.said.pop(request.query_params.get("said", ""), Said())
-    return page(request, "check.html", draft=draft, step="check", found=said.found, problems=said.problems)
+            message = Said(lines(error))
+        return back(request, message, "draft", draft.id, "check")
+    message = desk.said.pop(request.query_params.get("said", ""), Said())
+    return page(
+        request, "check.html", draft=draft, step="check", found=message.found, problems=message.problems
+    )

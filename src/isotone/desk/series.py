@@ -108,7 +108,7 @@ def _close(series: Standing, period: str) -> None:
         raise
 
 
-def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, Any]:
+def _shown(series: Standing, form: Mapping[str, str], desk: Desk) -> dict[str, Any]:
     """What is public of the series, and which periods can still be closed. No data is read."""
     try:
         state = series.state()
@@ -118,8 +118,8 @@ def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, 
             "planned": series.described.periods,
             "secrets": desk.root.shown(series.secrets),
         }
-    made, waiting = published(state), state.waiting
-    manifest = made.manifest
+    release, waiting = published(state), state.waiting
+    manifest = release.manifest
     assert isinstance(manifest, SeriesManifest)
     places = dict(zip(manifest.shown_names, (manifest.chain or [""])[1:], strict=True))
     rows = [
@@ -136,19 +136,19 @@ def _shown(series: Standing, asked: Mapping[str, str], desk: Desk) -> dict[str, 
     if not places:
         return shown
     names = list(places)
-    period = asked.get("show", "") if asked.get("show") in names else names[-1]
-    since = asked.get("since", "") if asked.get("since") in names[: names.index(period)] else ""
+    period = form.get("show", "") if form.get("show") in names else names[-1]
+    since = form.get("since", "") if form.get("since") in names[: names.index(period)] else ""
     return {
         **shown,
         "folder": desk.root.shown(series.spec.target.resolve()),
         "names": names,
         "period": period,
         "since": since,
-        "numbers": _numbers(made, period, since),
+        "numbers": _numbers(release, period, since),
     }
 
 
-def _numbers(made: Release, period: str, since: str) -> list[dict[str, Any]]:
+def _numbers(release: Release, period: str, since: str) -> list[dict[str, Any]]:
     """The counts of a period, and what is new since the period before or the one that is asked for."""
-    columns = (new_since(made, period, since) if since else period_of(made, period)).columns
+    columns = (new_since(release, period, since) if since else period_of(release, period)).columns
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

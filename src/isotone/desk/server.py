@@ -39,8 +39,8 @@ from isotone.errors import InputError, IsotoneError
 # The secrets of one run of the desk.
 
 
-def _equal(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())
+def _equal(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 class Keys:

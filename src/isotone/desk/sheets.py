@@ -148,20 +148,20 @@ class Sheet:
         del draft, form
         return Markup()
 
-    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+    def accuracy(self, spec: Spec, form: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What the accuracy screen shows of what it can. Nothing is read and nothing is spent."""
         del guesses
-        typed, records = _records(asked)
+        typed, records = _records(form)
         plan = spec.plan(records=records or self.usual)
         if plan.view is None:
             return {"text": plan.plain()["text"]}
         lines = plan.view.lines()
-        told = [place for place in range(len(lines[0])) if any(row[place] for row in lines[1:])]
-        lines = [[row[place] for place in told] for row in lines]
+        columns = [place for place in range(len(lines[0])) if any(row[place] for row in lines[1:])]
+        lines = [[row[place] for place in columns] for row in lines]
         shown = {"lines": lines, "remark": plan.view.remark, "records": typed}
         return {"text": f"{plan.view.title}.", **shown}
 
-    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+    def budget(self, spec: Spec, form: Mapping[str, str]) -> str:
         """The least budget for an error that is asked for, as text for the spec."""
         raise FormError("For this kind of release a budget gives an error, and not the other way round.")
 
@@ -170,9 +170,9 @@ class Sheet:
         raise FormError("There is no preview of the report for this kind of release.")
 
 
-def _records(asked: Mapping[str, str]) -> tuple[str, int | None]:
+def _records(form: Mapping[str, str]) -> tuple[str, int | None]:
     """The guessed number of records, as it was typed and as a number."""
-    typed = asked.get("records", "").replace(",", "").strip()
+    typed = form.get("records", "").replace(",", "").strip()
     if typed and (not (typed.isascii() and typed.isdigit()) or not 0 < int(typed[:12]) < 10**10):
         raise FormError("The number of records is a whole number, guessed without the data.")
     return typed, int(typed) if typed else None
@@ -214,16 +214,16 @@ class CountsSheet(Sheet):
 
     def write(self, draft: Draft, entry: Entry) -> str:
         """Words for yes on one line, and margins in words."""
-        said = draft.section(entry.section).get(entry.name)
+        value = draft.section(entry.section).get(entry.name)
         if entry.id == "order.margins":
-            return write_margins(said or ())
-        if entry.id == "order.by" and said:  # pairs, whose sequence matters
-            by: list[tuple[str, Any]] = list(said.items() if isinstance(said, Mapping) else said)
-            said = {
+            return write_margins(value or ())
+        if entry.id == "order.by" and value:  # pairs, whose sequence matters
+            by: list[tuple[str, Any]] = list(value.items() if isinstance(value, Mapping) else value)
+            value = {
                 name: dict(held) if isinstance(held, list) and isinstance(held[0], list) else held
                 for name, held in by
             }
-        return super().write(replace(draft, entries={entry.section: {entry.name: said}}), entry)
+        return super().write(replace(draft, entries={entry.section: {entry.name: value}}), entry)
 
     def read(self, entry: Entry, text: str) -> Any:
         """Margins have words of their own. A finer level is kept as pairs, since the sequence of attributes matters."""
@@ -242,35 +242,35 @@ class CountsSheet(Sheet):
 
     def typed(self, draft: Draft, root: Root) -> dict[str, str]:
         """With the outline."""
-        said = _said(draft, root)
-        return {**super().typed(draft, root), "outline": "" if said is None else write_outline(said)}
+        entries = _said(draft, root)
+        return {**super().typed(draft, root), "outline": "" if entries is None else write_outline(entries)}
 
     def change(self, draft: Draft, form: Mapping[str, str]) -> None:
         """With the outline. An order that no outline can hold, or that is in a file, stays as it is."""
         super().change(draft, form)
         if "outline" not in form:
             return
-        found = read_outline(form["outline"])
-        if found.problems:
-            raise FormError("\n".join(map(str, found.problems)))
+        outline = read_outline(form["outline"])
+        if outline.problems:
+            raise FormError("\n".join(map(str, outline.problems)))
         kept = {key: value for key, value in draft.section(Counts.key).items() if key not in _SHAPE}
-        order: dict[str, Any] = {"elements": list(found.elements)}
-        if found.relations:
-            order["relations"] = [list(pair) for pair in found.relations]
-        if found.children:
+        order: dict[str, Any] = {"elements": list(outline.elements)}
+        if outline.relations:
+            order["relations"] = [list(pair) for pair in outline.relations]
+        if outline.children:
             order["children"] = {
                 name: [[kind, list(options)] for kind, options in groups]
-                for name, groups in found.children.items()
+                for name, groups in outline.children.items()
             }
         draft.entries = {**draft.entries, Counts.key: {**order, **kept}}
-        draft.ask(found.elements)
+        draft.ask(outline.elements)
 
     def shown(self, draft: Draft, root: Root, typed: Mapping[str, str]) -> dict[str, Any]:
         """The outline with its picture."""
-        said = _said(draft, root)
-        fixed = said is not None and (not can_be_written(said) or "file" in draft.section(Counts.key))
-        found = read_outline(typed.get("outline", ""))
-        drawn = said if fixed else _order(found)
+        entries = _said(draft, root)
+        fixed = entries is not None and (not can_be_written(entries) or "file" in draft.section(Counts.key))
+        outline = read_outline(typed.get("outline", ""))
+        drawn = entries if fixed else _order(outline)
         return {
             "fixed": fixed,
             "look": Markup() if drawn is None else order_picture(drawn, draft.labels),
@@ -301,10 +301,10 @@ class CountsSheet(Sheet):
 
     def look(self, draft: Draft, form: Mapping[str, str]) -> Markup:
         """The diagram of the outline, and its problems."""
-        found = read_outline(form.get("outline", ""))
-        P = _order(found)
-        said = Markup("").join(Markup("<li>{}</li>").format(str(problem)) for problem in found.problems)
-        problems = Markup('<ul class="problems">{}</ul>').format(said) if said else Markup()
+        outline = read_outline(form.get("outline", ""))
+        P = _order(outline)
+        items = Markup("").join(Markup("<li>{}</li>").format(str(problem)) for problem in outline.problems)
+        problems = Markup('<ul class="problems">{}</ul>').format(items) if items else Markup()
         if P is None:
             return problems
         return (
@@ -313,15 +313,15 @@ class CountsSheet(Sheet):
             + order_picture(P, draft.labels)
         )
 
-    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+    def accuracy(self, spec: Spec, form: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """The error of every count, in both directions, or of each margin."""
         described = _counts(spec)
         if not described.is_breakdown:
-            return count_accuracy(spec, Goal.of(asked), guesses)
-        job, half, found = spec.job, _widest(spec), described.breakdown
-        margins = zip(found.margins, job.known.sd, job.known.half, strict=True)
+            return count_accuracy(spec, Goal.of(form), guesses)
+        job, half, breakdown = spec.job, _widest(spec), described.breakdown
+        margins = zip(breakdown.margins, job.known.sd, job.known.half, strict=True)
         rows = [
-            {"name": found.label(margin), "label": "", "guess": None,
+            {"name": breakdown.label(margin), "label": "", "guess": None,
              "sd": float(np.sqrt(np.mean(sd**2))), "half": float(np.max(width))}
             for margin, sd, width in margins
         ]  # fmt: skip
@@ -329,11 +329,11 @@ class CountsSheet(Sheet):
         words = f"every number by itself stays within ± {half:,.0f} of the truth, {level} of the time."
         return {"half": float(f"{half:.4g}"), "rows": rows, "plan": spec.plan().view, "words": words}
 
-    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+    def budget(self, spec: Spec, form: Mapping[str, str]) -> str:
         """The least budget of the mechanism that releases."""
         if not _counts(spec).is_breakdown:
-            return budget_for(spec, Goal.of(asked), asked.get("error", ""))
-        expected = number(asked.get("error", ""), "The error")
+            return budget_for(spec, Goal.of(form), form.get("error", ""))
+        expected = number(form.get("error", ""), "The error")
         answer = epsilon_for(spec, expected, _counts(spec).confidence)
         return f"{answer.get('rho', answer.get('epsilon')):g}"
 
@@ -382,8 +382,8 @@ def _widest(spec: Spec) -> float:
 
 def _said(draft: Draft, root: Root) -> Poset | None:
     """The order of the draft, whatever else is missing."""
-    shape = {name: said for name, said in draft.section(Counts.key).items() if name in _SHAPE}
-    rest = {name: said for name, said in draft.entries.items() if name not in SECTIONS}
+    shape = {name: value for name, value in draft.section(Counts.key).items() if name in _SHAPE}
+    rest = {name: value for name, value in draft.entries.items() if name not in SECTIONS}
     data = {"path": "data.csv", **draft.section("data")}
     try:
         return replace(draft, entries={**rest, "data": data, Counts.key: shape}).spec(root).poset
@@ -413,18 +413,18 @@ class TableSheet(Sheet):
         """The column of the categories before their list."""
         return sorted(super().entries(), key=lambda entry: (*self.first, entry.name).index(entry.name))
 
-    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+    def accuracy(self, spec: Spec, form: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What mechanisms are expected to lose on a table of the guessed shape."""
         shape = spec.section_of_type(TableEntries).shape
         within = _table(spec).within(spec.guarantee, shape)
         words = f"95 % of the counts are expected within ± {within} of the truth, if the table is {shape}."
         return {"half": within, "plan": spec.plan().view, "words": "" if within is None else words}
 
-    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+    def budget(self, spec: Spec, form: Mapping[str, str]) -> str:
         """The least budget at which 95 % of the counts are expected within the error, to three digits."""
-        expected = number(asked.get("error", ""), "The error")
+        expected = number(form.get("error", ""), "The error")
         if _table(spec).counts is not None:
-            return super().budget(spec, asked)
+            return super().budget(spec, form)
         answer = epsilon_for(spec, expected)
         return f"{answer.get('rho', answer.get('epsilon')):g}"
 
@@ -459,11 +459,11 @@ class CurveSheet(Sheet):
         """x and y before what is said of them."""
         return sorted(super().entries(), key=lambda entry: (*self.first, entry.name).index(entry.name))
 
-    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+    def accuracy(self, spec: Spec, form: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What methods are expected to lose, for a guessed number of records."""
-        typed, records = _records(asked)
+        typed, records = _records(form)
         plan = spec.plan(records=records).plain()
-        said, methods = plan["text"].partition("\n")[0], plan.get("rows", [])
+        sentence, methods = plan["text"].partition("\n")[0], plan.get("rows", [])
         squared = bool(methods) and getattr(spec.description, "loss", "") == "squared"
         off = (
             f"The curve is then off by about {methods[0]['excess'] ** 0.5:.2g}: the root of the first excess."
@@ -473,7 +473,7 @@ class CurveSheet(Sheet):
         asked_for: dict[str, str] = (
             {} if getattr(spec.description, "is_surface", False) else {"records": typed}
         )
-        return {"text": said, "methods": methods, "off": off, **asked_for}
+        return {"text": sentence, "methods": methods, "off": off, **asked_for}
 
     def preview(self, spec: Spec, guesses: Mapping[str, int]) -> Release:
         """A straight line or a plane, with noise."""
@@ -552,14 +552,14 @@ class SeriesSheet(CountsSheet):
             )
         super().require(draft, root)
 
-    def accuracy(self, spec: Spec, asked: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
+    def accuracy(self, spec: Spec, form: Mapping[str, str], guesses: Mapping[str, int]) -> dict[str, Any]:
         """What the plan says."""
-        shown = Sheet.accuracy(self, spec, asked, guesses)
+        shown = Sheet.accuracy(self, spec, form, guesses)
         return {name: held for name, held in shown.items() if name != "records"}
 
-    def budget(self, spec: Spec, asked: Mapping[str, str]) -> str:
+    def budget(self, spec: Spec, form: Mapping[str, str]) -> str:
         """Refused: which mechanism is best depends on the budget."""
-        return Sheet.budget(self, spec, asked)
+        return Sheet.budget(self, spec, form)
 
 
 class DistributionSheet(Sheet):
@@ -594,8 +594,8 @@ _OWN: dict[str, type[Sheet]] = {
 
 def is_live(draft: Draft) -> bool:
     """Whether a series is shown period by period, and is not of the past."""
-    said = draft.section(Series.key)
-    return bool(said) and not said.get("date")
+    section = draft.section(Series.key)
+    return bool(section) and not section.get("date")
 
 
 def all_sheets() -> tuple[Sheet, ...]:

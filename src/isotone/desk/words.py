@@ -19,16 +19,16 @@ def lines(error: BaseException) -> list[str]:
     """What went wrong, as the command line says it, with what became of the charge. Errors of isotone quote no contents."""
     if not isinstance(error, IsotoneError):
         return [_ODD]
-    said = [line.strip() for line in str(error).splitlines()] or ["This cannot be used."]
-    return [*filter(None, said), *getattr(error, "__notes__", ())]
+    sentences = [line.strip() for line in str(error).splitlines()] or ["This cannot be used."]
+    return [*filter(None, sentences), *getattr(error, "__notes__", ())]
 
 
 def release_lines(error: BaseException, *, charged: bool) -> list[str]:
     """The same for a release, and that nothing was charged if that is so."""
-    said = lines(error)
-    if charged or any(UNCHARGED.casefold().rstrip(".") in line.casefold() for line in said):
-        return said
-    return [*said, UNCHARGED]
+    sentences = lines(error)
+    if charged or any(UNCHARGED.casefold().rstrip(".") in line.casefold() for line in sentences):
+        return sentences
+    return [*sentences, UNCHARGED]
 
 
 def number(text: str, what: str) -> float:

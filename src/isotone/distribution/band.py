@@ -152,10 +152,10 @@ def shares_band(law: TotalsLaw, outside: float) -> ShareBand:
     floor = _LEAST_WEIGHT * float(np.mean(front))
     weight = front + floor, front, front + back
     reach = law.upper(lambda part: _farthest(part.sum(axis=1), weight, low, high), (1 - _FIRST) * outside)
-    found = _allowed(totals, reach * (1 + 1e-9) + 1e-9, weight, low, high)
-    if found is None:
+    allowed = _allowed(totals, reach * (1 + 1e-9) + 1e-9, weight, low, high)
+    if allowed is None:
         return ShareBand.unknown(bins)
-    low, high = (np.concatenate([[0.0], part, [1.0]]) for part in found)
+    low, high = (np.concatenate([[0.0], part, [1.0]]) for part in allowed)
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
     if np.any(low > high):
         return ShareBand.unknown(bins)

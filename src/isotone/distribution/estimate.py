@@ -171,9 +171,9 @@ class _Chain:
             weight /= np.maximum(weight[:, -1:], 1e-300)
             weight += rows[: len(weight)]
             size = weight.shape[1]
-            found = weight.ravel().searchsorted(which + drawn[b], side="right")
-            found -= which * size
-            places[b] = np.minimum(found, size - 1, out=found) + here.start
+            positions = weight.ravel().searchsorted(which + drawn[b], side="right")
+            positions -= which * size
+            places[b] = np.minimum(positions, size - 1, out=positions) + here.start
             state = own + places[b]
             seen[state] = True
             after = seen.nonzero()[0]

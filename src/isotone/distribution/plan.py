@@ -146,13 +146,13 @@ def plan(
 
 
 def _row(name: str, mechanism: DistributionMechanism, n: int, repetitions: int) -> ShapeRow:
-    found: list[tuple[float, float, float]] = []
+    errors: list[tuple[float, float, float]] = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([repetition, n, len(name)])
         cells = np.zeros((mechanism.groups, mechanism.statuses, mechanism.cells), np.int64)
         cells[0] = _drawn(name, mechanism, max(n // mechanism.groups, 1), rng)
-        found.append(_errors(mechanism, cells[0], mechanism.simulate(cells, rng)[0]))
-    distance, quantile, width = np.mean(found, axis=0)
+        errors.append(_errors(mechanism, cells[0], mechanism.simulate(cells, rng)[0]))
+    distance, quantile, width = np.mean(errors, axis=0)
     return ShapeRow(name, mechanism, float(distance), float(quantile), float(width))
 
 

@@ -286,17 +286,17 @@ def read_columns(frame: Frame, rules: Mapping[str, ColumnRule | nw.Expr]) -> Fra
     """The columns that the rules make, by name, and no others."""
     schema = frame.collect_schema()
     if frame.implementation.is_duckdb():
-        said = {name: _said(frame, rule, schema) for name, rule in rules.items()}
-        if None not in said.values():
+        answers = {name: _said(frame, rule, schema) for name, rule in rules.items()}
+        if None not in answers.values():
             native: Any = frame.to_native()
-            columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in said.items())
+            columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in answers.items())
             return nw.from_native(native.project(columns))
-    made = [
+    result = [
         (rule.of(rule.column, schema[rule.column]) if isinstance(rule, ColumnRule) else rule).alias(name)
         for name, rule in rules.items()
     ]
     # Not selected at once: of literals alone, where no column can be read, polars makes one row.
-    return frame.with_columns(*made).select(*rules)
+    return frame.with_columns(*result).select(*rules)
 
 
 def read_numbers(

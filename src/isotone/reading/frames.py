@@ -338,7 +338,7 @@ def parquet_stream(files: Sequence[str], roles: Roles) -> tuple[Stream, bool]:
     kinds_of = {
         name: {arrow_kind(schema.field(name).type) for schema in schemas} for name in stream.schema.names
     }
-    plain = all(len(found) == 1 and found <= _PLAIN for found in kinds_of.values())
+    plain = all(len(kinds) == 1 and kinds <= _PLAIN for kinds in kinds_of.values())
     expected = {name.lower() for name in stream.schema.names}
     # DuckDB would confuse namesakes in other capitals
     twins = any(sum(name.lower() in expected for name in schema.names) > len(expected) for schema in schemas)

@@ -34,8 +34,8 @@ def joined(frame: Frame, stages: Sequence[Mapping[str, Sequence[str]]]) -> Frame
         if len(lists) == 1:  # a projection is bound once, a query three times
             return nw.from_native(native.project(lists[0]))
         text = _ROWS
-        for said in lists:
-            text = f"(SELECT {said} FROM {text})"
+        for values in lists:
+            text = f"(SELECT {values} FROM {text})"
         return nw.from_native(native.query(_ROWS, f"SELECT * FROM {text}"))
     if frame.implementation.is_spark_like() and len(stages) * len(frame.columns) > _SPARK_CELLS:
         rows: Any = frame.to_native()

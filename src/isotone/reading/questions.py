@@ -327,12 +327,12 @@ class Question:
 
     def definition(self) -> dict[str, Any]:
         """What is said beside name and label, as plain values."""
-        said: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name not in ("name", "label") and value != field.default:
-                said[field.name] = list(value) if isinstance(value, tuple) else value
-        return said
+                entries[field.name] = list(value) if isinstance(value, tuple) else value
+        return entries
 
     def plain(self) -> dict[str, Any]:
         """Everything but the name, as plain values."""
@@ -344,14 +344,14 @@ class Question:
         if self.any_of:
             return f"a yes to one of {', '.join(self.any_of)}"
         if self.word is not None:
-            told = f"{where}, {self.word} is among the words"
+            sentence = f"{where}, {self.word} is among the words"
         elif isinstance(self.yes, str):
-            told = f"{where}, {'any answer' if self.yes == ANSWERED else self.yes}"
+            sentence = f"{where}, {'any answer' if self.yes == ANSWERED else self.yes}"
         else:
-            told = f"{where}, {' or '.join(self.codes(answers).yes)}"
+            sentence = f"{where}, {' or '.join(self.codes(answers).yes)}"
         if self.refused:
-            told += f"; {' or '.join(map(str, self.refused))} is a refusal and counts as {self.refusal}"
-        return told + (f"; missing counts as {self.missing}" if self.missing else "")
+            sentence += f"; {' or '.join(map(str, self.refused))} is a refusal and counts as {self.refusal}"
+        return sentence + (f"; missing counts as {self.missing}" if self.missing else "")
 
 
 def book_of(questions: Any) -> dict[str, Question]:
@@ -478,11 +478,11 @@ def says(question: Question, value: Any, book: Mapping[str, Question], answers: 
     text = cell_text(value)
     if text is not None and question.refused and counts_as(text, tuple(map(str, question.refused))):
         return question.refusal == "yes"
-    said = None if text is None else _said(question, text)
-    return (question.missing or answers.missing) == "yes" if said is None else said
+    answer = None if text is None else _answer(question, text)
+    return (question.missing or answers.missing) == "yes" if answer is None else answer
 
 
-def _said(question: Question, text: str) -> bool | None:
+def _answer(question: Question, text: str) -> bool | None:
     """Whether a text is a yes, or None if the rule cannot read it."""
     if question.comparison is not None:
         sign, bound = question.comparison

@@ -149,11 +149,11 @@ def count_ends(
         fits = (nw.col(_END) == nw.col(_RANK)) & (nw.col(_FIRST) <= nw.col(_RANK))
         units = units.filter((fits | nw.col(_RANK).is_null()).fill_null(False))
     keys = [_END, *([group] if group else [])]
-    found = collect(units.group_by(*keys).agg(nw.len().alias(_UNITS)))
+    counts = collect(units.group_by(*keys).agg(nw.len().alias(_UNITS)))
     records = np.zeros(groups, np.int64)
     at_rank: list[dict[int, int]] = [{} for _ in range(groups)]
-    for i, (end, number) in enumerate(zip(found[_END], found[_UNITS], strict=True)):
-        g = int(found[group][i]) if group else 0
+    for i, (end, number) in enumerate(zip(counts[_END], counts[_UNITS], strict=True)):
+        g = int(counts[group][i]) if group else 0
         records[g] += int(number)
         if end is not None and end == end:
             at_rank[g][int(end)] = int(number)
@@ -281,10 +281,10 @@ def count_records(
     names = _names(P)
     records = repaired(read_records(source, frame, P, rules, groups, salt), P, rules)
     rows = collect(totals(records, names, _RECORDS, GROUP if groups else None))
-    found = [int(group) for group in rows[GROUP]] if groups else [0]
+    places = [int(group) for group in rows[GROUP]] if groups else [0]
     counts = np.zeros((groups.size if groups else 1, len(P) + 1), dtype=np.int64)
     for column, name in enumerate([*names, _RECORDS]):
-        counts[found, column] = [int(number or 0) for number in rows[name]]
+        counts[places, column] = [int(number or 0) for number in rows[name]]
     return counts[:, :-1], counts[:, -1]
 
 
@@ -306,9 +306,11 @@ def read_records(
         return rows
     if rules.contributions == 1:
         return _combined(rows, groups, names)
-    said = nw.concat_str(*(nw.when(nw.col(name)).then(nw.lit("1")).otherwise(nw.lit("0")) for name in names))
+    answers = nw.concat_str(
+        *(nw.when(nw.col(name)).then(nw.lit("1")).otherwise(nw.lit("0")) for name in names)
+    )
     group = [nw.col(GROUP).cast(nw.String)] if groups else []
-    return at_most(rows, rules.contributions, [said, *group], salt)
+    return at_most(rows, rules.contributions, [answers, *group], salt)
 
 
 def read_rows(

@@ -620,8 +620,7 @@ def expand(path: str) -> list[str]:
     if not named or not all(Path(name).is_file() for name in named):
         raise SourceError(f"There is no file {path!r}{_similar(path) or '.'}")
     real = {
-        (found.stat().st_dev, found.stat().st_ino): found
-        for found in sorted(Path(n).resolve() for n in named)
+        (file.stat().st_dev, file.stat().st_ino): file for file in sorted(Path(n).resolve() for n in named)
     }
     return sorted(map(str, real.values()))
 

@@ -575,10 +575,10 @@ def _list_function(
     backend: Any, values: Sequence[str], numbers: Mapping[str, Sequence[int | None]]
 ) -> Callable[..., Any]:
     """A function of SQLite for the numbers of a text in a public list, by their place; behind the last a one for all that are listed."""
-    found = {value: (*row, 1) for value, *row in zip(values, *numbers.values(), strict=True)}
-    name = f"isotone_list_{hashlib.sha256(repr(found).encode()).hexdigest()[:24]}"
+    entries = {value: (*row, 1) for value, *row in zip(values, *numbers.values(), strict=True)}
+    name = f"isotone_list_{hashlib.sha256(repr(entries).encode()).hexdigest()[:24]}"
     backend.con.create_function(
-        name, 2, lambda text, place: found[text][place] if text in found else None, deterministic=True
+        name, 2, lambda text, place: entries[text][place] if text in entries else None, deterministic=True
     )
     return _function(name, 2, "int64")
 

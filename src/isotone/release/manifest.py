@@ -397,7 +397,7 @@ def rebuild_count_mechanism(P: Poset, recipe: Mapping[str, Any]) -> Any:
     from isotone.order.bipartitions.counting import within_reach
 
     kind = count_mechanism(str(recipe.get("name")))
-    arguments = _given(kind, recipe)
+    arguments = _from_recipe(kind, recipe)
     if "relaxation" in arguments:
         arguments["relaxation"] = Relaxation.from_plain(arguments["relaxation"])
     elif "relaxation" in _arguments(kind) and P.height > 2 and not within_reach(P.canonical.order):
@@ -411,9 +411,9 @@ def rebuild_table_mechanism(recipe: Mapping[str, Any]) -> TableMechanism:
     from isotone.tables.two_stage import GaussianTableMechanism, TwoStageMechanism
 
     if recipe.get("name") == GaussianTableMechanism.__name__:
-        return GaussianTableMechanism(**_given(GaussianTableMechanism, recipe))
+        return GaussianTableMechanism(**_from_recipe(GaussianTableMechanism, recipe))
     _require_named(recipe, TwoStageMechanism, "tables")
-    return TwoStageMechanism(**_given(TwoStageMechanism, recipe))
+    return TwoStageMechanism(**_from_recipe(TwoStageMechanism, recipe))
 
 
 def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
@@ -428,7 +428,7 @@ def rebuild_curve_mechanism(recipe: Mapping[str, Any]) -> Any:
     guarantee = unit.guarantee(arguments.pop("epsilon", None), rho=arguments.pop("rho", None))
     method = FitMethod(arguments.pop("method", "auto"), value_levels=arguments.pop("value_levels", None))
     return PrivateIsotonicRegression(
-        guarantee, **_given(PrivateIsotonicRegression, arguments | {"method": method})
+        guarantee, **_from_recipe(PrivateIsotonicRegression, arguments | {"method": method})
     ).check()
 
 
@@ -437,7 +437,7 @@ def _require_named(recipe: Mapping[str, Any], kind: type[Any], what: str) -> Non
         raise InputError(f"There is no mechanism {recipe.get('name')!r} for {what}.")
 
 
-def _given(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+def _from_recipe(kind: type[Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
     arguments = {key: value for key, value in recipe.items() if key != "name"}
     unknown = sorted(set(arguments) - set(_arguments(kind)))
     if unknown:

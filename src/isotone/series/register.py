@@ -81,8 +81,8 @@ class HistoryRules(RecordRules):
     @property
     def unit_roles(self) -> dict[str, list[str]]:
         """The columns that name the unit and its record, and the day."""
-        said = {"unit": [self.unit, self.record], "date": [self.date]}
-        return {role: [name for name in names if name is not None] for role, names in said.items()}
+        roles = {"unit": [self.unit, self.record], "date": [self.date]}
+        return {role: [name for name in names if name is not None] for role, names in roles.items()}
 
     def unit_keys(self) -> dict[str, ColumnRule]:
         """How the unit of a row is read, and its record."""
@@ -153,10 +153,10 @@ class Register:
         def written() -> None:
             named = nw.from_native(connect().from_arrow(pa.table({UNIT: [unit]})))
             engine = _Local(named.with_columns(as_text(UNIT, nw.String()).alias(UNIT)).to_native())
-            whose = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
+            query = f"SELECT {engine.hmac(self.key, UNIT)} FROM {_ROWS}"
             names = {_LINE: random_key().hex(), _KEY: "00"}  # nor are its records found by their keys
             frozen = [
-                f"CASE WHEN {_LINE} IN ({whose}) THEN unhex('{name}') ELSE {column} END AS {column}"
+                f"CASE WHEN {_LINE} IN ({query}) THEN unhex('{name}') ELSE {column} END AS {column}"
                 for column, name in names.items()
             ]
             engine.write(f"SELECT * REPLACE ({', '.join(frozen)}) FROM ({engine.lines(old)})", new)
@@ -205,12 +205,14 @@ class Register:
             ]
         )
         same = " AND ".join(f"old.{name} = new.{name}" for name in (_LINE, _KEY))
-        whose = f" WHERE {UNIT} IS NOT NULL" + (f" AND {RECORD} IS NOT NULL" if keyed else "")
+        condition = f" WHERE {UNIT} IS NOT NULL" + (f" AND {RECORD} IS NOT NULL" if keyed else "")
         if until is not None:
-            whose += f" AND substr({DATE}, 1, 10) LIKE '____-__-__' AND substr({DATE}, 1, 10) <= '{until}'"
+            condition += (
+                f" AND substr({DATE}, 1, 10) LIKE '____-__-__' AND substr({DATE}, 1, 10) <= '{until}'"
+            )
         parts = [
             f"register AS ({engine.lines(old) if old else f'SELECT {nobody} WHERE 1 = 0'})",
-            f"seen AS (SELECT {', '.join(seen)} FROM {_ROWS}{whose} GROUP BY 1, 2)",
+            f"seen AS (SELECT {', '.join(seen)} FROM {_ROWS}{condition} GROUP BY 1, 2)",
             f"both_sides AS (SELECT {', '.join(both)} FROM register old FULL OUTER JOIN seen new ON {same})",
         ]
         kept, lines = "both_sides", [_LINE, _KEY, GROUP]

@@ -171,13 +171,13 @@ def rebuild(stages: Poset, periods: int, recipe: Mapping[str, Any]) -> SeriesMec
         budget = (given.pop(name, None) for name in ("epsilon", "delta", "rho"))
         guarantee = Unit(neighbours=given.pop("neighbours", ADDING)).guarantee(*budget)
         return SeriesMechanism(stages, periods, CausalGaussianMechanism(order, periods, guarantee, **given))
-    found = [None if plain is None else Relaxation.from_plain(plain) for plain in relaxations]
+    known = [None if plain is None else Relaxation.from_plain(plain) for plain in relaxations]
     if name == "product":
         whole = over_time(order, periods)
-        (relaxation,) = found
+        (relaxation,) = known
         _require_known(whole, relaxation)
         return SeriesMechanism(stages, periods, PosetMechanism(whole, relaxation=relaxation, **given))
-    coarse, fine = found
+    coarse, fine = known
     scales = Scales(*(given.pop(name) for name in Scales._fields))
     _require_known(over_time(order, len(scales.anchors)), coarse)
     if scales.fine == "product":

@@ -106,8 +106,8 @@ def plan_series(
         )
     unit = Unit(contributions, guarantee.neighbours)
     rows = [
-        SeriesRow(name, made, **made.errors())
-        for name, made in _candidates(stages, length, guarantee, unit, aim, progress)
+        SeriesRow(name, mechanism, **mechanism.errors())
+        for name, mechanism in _candidates(stages, length, guarantee, unit, aim, progress)
     ]
     return SeriesPlan(tuple(sorted(rows, key=lambda row: getattr(row, aim))), stages, length, guarantee, aim)
 
@@ -116,7 +116,7 @@ def _candidates(
     stages: Poset, periods: int, guarantee: Guarantee, unit: Unit, aim: Matters, progress: Progress
 ) -> Iterator[tuple[str, SeriesMechanism]]:
     order, n = stages.coding.order, len(stages.coding.order) * periods
-    whose: dict[str, Any] = {"neighbours": unit.neighbours, "contributions": unit.contributions}
+    unit_arguments: dict[str, Any] = {"neighbours": unit.neighbours, "contributions": unit.contributions}
     if guarantee.kind != "pure":
         causal = CausalGaussianMechanism(order, periods, guarantee, unit.contributions, progress)
         yield "causal Gaussian", SeriesMechanism(stages, periods, causal)
@@ -130,17 +130,17 @@ def _candidates(
         noise = TwoScaleMechanism(order, periods, pure, scales, unit.contributions, relaxations=relaxations)
         yield "two scales", SeriesMechanism(stages, periods, noise)
     if n <= LARGEST_PRODUCT or len(order) == 1:
-        product = _poset_mechanism(over_time(order, periods), epsilon, progress, **whose)
+        product = _poset_mechanism(over_time(order, periods), epsilon, progress, **unit_arguments)
         yield "product", SeriesMechanism(stages, periods, product)
 
 
-def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **whose: Any) -> PosetMechanism:
+def _poset_mechanism(P: Poset, epsilon: Fraction, progress: Progress, **unit: Any) -> PosetMechanism:
     """Noise shaped by an order over time, from draws of which enough are kept for a law to be drawn in seconds."""
     order = P.canonical.order
     relaxation = (
         None if within_reach(order) else sampler(order, progress=progress, share=KEPT, reach=REACH).relaxation
     )
-    return PosetMechanism(P, epsilon, relaxation=relaxation, progress=progress, **whose)
+    return PosetMechanism(P, epsilon, relaxation=relaxation, progress=progress, **unit)
 
 
 def _best_anchors(
@@ -153,9 +153,9 @@ def _best_anchors(
     some = {b: _poset_mechanism(over_time(order, b), one, progress) for b in numbers}
     every = _poset_mechanism(over_time(within, periods), one, progress)  # last, as few samplers are kept
     scales = _Scales(every.covariance(), periods, aim)
-    found = {b: scales.search(coarse.covariance(), b) for b, coarse in some.items()}
-    best = min(numbers, key=lambda b: found[b][0])
-    _, anchors, share = found[best]
+    best_of = {b: scales.search(coarse.covariance(), b) for b, coarse in some.items()}
+    best = min(numbers, key=lambda b: best_of[b][0])
+    _, anchors, share = best_of[best]
     return anchors, share, (some[best].sampler.relaxation, every.sampler.relaxation)
 
 

@@ -100,14 +100,14 @@ def open_series(
                 leaves = [
                     hashlib.sha256(bytes.fromhex(p["salt"]) + canonical(p["noise"])).digest() for p in periods
                 ]
-                said = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
+                opening = say(attempt.charge, hashlib.sha256(b"".join(leaves)).hexdigest())
                 secret = {"format": FORMAT, "dataset": ledger.dataset, "charge": attempt.charge.number}
                 _write(folder / SECRET, canonical({**secret, "key": random_key().hex(), "periods": periods}))
-                _write(folder / OPENING, said)
+                _write(folder / OPENING, opening)
                 sync(folder.parent)
                 ready = True
                 attempt.draw()
-                attempt.seal(_digest(said))
+                attempt.seal(_digest(opening))
         except BaseException:
             if begun and not ready:  # what was drawn must not lie around
                 for file in folder.iterdir():

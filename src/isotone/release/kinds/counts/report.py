@@ -90,7 +90,7 @@ class CountsPage(Page):
         rules, description = release.manifest["description"]["answers"], release.manifest["description"]
         broken = {"close": "is completed: a yes makes all that it implies a yes", "drop": "is left out"}
         words = [
-            *_asked(release),
+            *_questions(release),
             f"Yes is: {', '.join(rules['yes'])}. An answer that is missing or cannot be read counts as {rules['missing']}.",
             f"A record that breaks the order {broken[rules['on_violation']]}.",
         ]
@@ -214,7 +214,7 @@ def _nested(release: Release) -> str:
     return nested_dots(rows, f"released count{few}")
 
 
-def _asked(release: Release) -> list[str]:
+def _questions(release: Release) -> list[str]:
     """What counts as a yes to each question that has a rule of its own."""
     manifest = release.manifest
     answers = Answers.of(manifest["description"]["answers"]).words

@@ -59,14 +59,14 @@ _BANDS = {
 """What a band is, in few and in more words."""
 
 
-def _said(release: Release) -> dict[str, Any]:
+def _description(release: Release) -> dict[str, Any]:
     return release.manifest["description"]
 
 
 def _ends(release: Release) -> tuple[float, float]:
     """The lowest and the highest y."""
-    labels = _said(release)["y_values"]
-    low, high = labels["y_values"] if labels else _said(release)["y_range"]
+    labels = _description(release)["y_values"]
+    low, high = labels["y_values"] if labels else _description(release)["y_range"]
     return float(Fraction(low)), float(Fraction(high))
 
 
@@ -128,7 +128,7 @@ class CurvePage(Page):
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of x."""
         return {
-            str(_said(release)["x"]) if name == "x" else name: column
+            str(_description(release)["x"]) if name == "x" else name: column
             for name, column in release.columns.items()
         }
 
@@ -146,9 +146,9 @@ class CurvePage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """The bounds of x."""
-        low, high = _said(release)["bounds"]
-        x, y = (str(_said(release)[name]) for name in ("x", "y"))
-        words = (_said(release)["y_values"] or {}).get("yes")
+        low, high = _description(release)["bounds"]
+        x, y = (str(_description(release)[name]) for name in ("x", "y"))
+        words = (_description(release)["y_values"] or {}).get("yes")
         read = (
             []
             if words is None
@@ -165,8 +165,8 @@ class CurvePage(Page):
             ends = release.columns["low"], release.columns["high"]
             ax.fill_between(release.columns["x"], *ends, color=SOFT, alpha=0.45, linewidth=0)
         ax.plot(release.columns["x"], release.columns["value"], color=INK, linewidth=2)
-        ax.set_xlabel(str(_said(release)["x"]))
-        ax.set_ylabel(str(_said(release)["y"]))
+        ax.set_xlabel(str(_description(release)["x"]))
+        ax.set_ylabel(str(_description(release)["y"]))
         ax.set_ylim(*_fitted(release))
         ax.grid(alpha=0.3)
 
@@ -179,7 +179,7 @@ class CurvePage(Page):
             band = tuple(
                 [min(max(float(at), first), last) for at in release.columns[name]] for name in ("low", "high")
             )
-        labels = str(_said(release)["x"]), str(_said(release)["y"])
+        labels = str(_description(release)["x"]), str(_description(release)["y"])
         return charts.curve(xs, ys, _fitted(release), labels, band)
 
 
@@ -203,7 +203,7 @@ class SurfacePage(Page):
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the names of both."""
-        first, second = map(str, _said(release)["x"])
+        first, second = map(str, _description(release)["x"])
         names: dict[str, str] = {"x1": first, "x2": second}
         return {names.get(name, name): column for name, column in release.columns.items()}
 
@@ -219,21 +219,21 @@ class SurfacePage(Page):
         limits = release.manifest.mechanism["bounds"]
         return [
             f"Values of {name} below {low} or above {high} count as {low} or {high}."
-            for name, (low, high) in zip(_said(release)["x"], limits, strict=True)
+            for name, (low, high) in zip(_description(release)["x"], limits, strict=True)
         ] + ["Rows that lack a number in one of the columns are left out."]
 
     def draw(self, release: Release, ax: Axes) -> None:
         """The cells, the darker the higher."""
         edges, values, limits = _cells(release)
         shown = ax.pcolormesh(*edges, values.T, vmin=limits[0], vmax=limits[1], cmap="Blues")
-        ax.set_xlabel(str(_said(release)["x"][0]))
-        ax.set_ylabel(str(_said(release)["x"][1]))
-        ax.figure.colorbar(shown, ax=ax, label=str(_said(release)["y"]))
+        ax.set_xlabel(str(_description(release)["x"][0]))
+        ax.set_ylabel(str(_description(release)["x"][1]))
+        ax.figure.colorbar(shown, ax=ax, label=str(_description(release)["y"]))
 
     def svg(self, release: Release) -> str:
         """The cells, the darker the higher."""
         edges, values, limits = _cells(release)
-        first, second = _said(release)["x"]
+        first, second = _description(release)["x"]
         return charts.heat_map(
             edges[0].tolist(), edges[1].tolist(), values.tolist(), limits, (str(first), str(second))
         )

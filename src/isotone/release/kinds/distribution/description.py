@@ -200,10 +200,10 @@ class LineDescription(Description):
 
     def rehearsed(self, job: Job, frame: Frame, stamp: Stamp) -> tuple[Release, dict[str, int]]:
         """Of no rows there are few bins. With many rows each cell may be one: both files must hold that."""
-        made = job.publish(job.draw(job.read(frame)), stamp)
+        release = job.publish(job.draw(job.read(frame)), stamp)
         kinds, most = job.mechanism.statuses, job.mechanism.cells * job.mechanism.groups
         longest = max(len(name.encode()) for name in self.group_names)
-        return made, {"release.csv": most * (kinds * _ROW + longest), "manifest.json": most * kinds * _BIN}
+        return release, {"release.csv": most * (kinds * _ROW + longest), "manifest.json": most * kinds * _BIN}
 
     def others(self, source: Any) -> list[str]:
         """Groups of the data that are not listed."""
@@ -220,8 +220,8 @@ class LineDescription(Description):
         from isotone.distribution.plan import USUAL, plan
 
         size = self.public_n if guess is None else guess
-        made = plan(self.mechanism(guarantee), USUAL if size is None else size, guessed=size is not None)
-        return replace(made, guarantee=guarantee)
+        result = plan(self.mechanism(guarantee), USUAL if size is None else size, guessed=size is not None)
+        return replace(result, guarantee=guarantee)
 
     def least_budget(
         self, guarantee: Guarantee, error: float, guess: int | None, confidence: float
@@ -237,10 +237,10 @@ class LineDescription(Description):
         del confidence  # errors are expected ones
         name = "rho" if guarantee.kind == "zcdp" else "epsilon"
         kind: Any = "zcdp" if name == "rho" else "pure"
-        whose: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
+        unit: dict[str, Any] = {"neighbours": guarantee.neighbours, "unit": guarantee.unit}
 
         def made(budget: Fraction) -> DistributionMechanism:
-            return self.mechanism(Guarantee(kind, **{name: budget}, **whose))
+            return self.mechanism(Guarantee(kind, **{name: budget}, **unit))
 
         of = {"of": f"every {share_in_words(self.statuses)}", "records": size}
         return float(least_budget(made, error, size)), of

@@ -161,9 +161,9 @@ def _share(level: Any, *, open_end: bool = True) -> float:
     return value
 
 
-def estimate_of(found: Any, confidence: float, about: Any) -> Estimate:
+def estimate_of(figure: Any, confidence: float, about: Any) -> Estimate:
     """A figure with the ends of its interval. One that is not reached has no value."""
-    value, low, high = (float(x) for x in found)
+    value, low, high = (float(x) for x in figure)
     return Estimate(value if math.isfinite(value) else None, low, high, confidence, about=about)
 
 

@@ -37,7 +37,7 @@ class DistributionPage(Page):
 
     def caption(self, release: Release, level: str) -> str:
         """The line and its band."""
-        kind = _said(release)["band"]
+        kind = _description(release)["band"]
         words = "The share of records at or below each value, as estimated from the noisy counts."
         if _end(release) < float(max(release.columns["x"])):
             words += " The picture ends where 99 % are reached; the table goes on."
@@ -45,12 +45,12 @@ class DistributionPage(Page):
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of the number."""
-        names = {"x": f"{_said(release)['column']} up to", "value": "share"}
+        names = {"x": f"{_description(release)['column']} up to", "value": "share"}
         return {names.get(name, name): column for name, column in release.columns.items()}
 
     def accuracy(self, release: Release, level: str) -> list[str]:
         """What the band means, and how exactly values are known."""
-        band = _said(release)["band"]
+        band = _description(release)["band"]
         lines = [
             f"{rows_are(release, Distribution)} Between two of them the line is an estimate, and the share lies between the lower end before "
             "and the upper end after."
@@ -61,7 +61,7 @@ class DistributionPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """Limits, missing values, and what shares are of."""
-        stated = _said(release)
+        stated = _description(release)
         low, high = stated["bounds"]
         lines = [
             f"Values below {low} or above {high} count as {low} or {high}, so all statements are about values moved there. Rows without a number are "
@@ -79,10 +79,10 @@ class DistributionPage(Page):
             if band is not None:
                 ax.fill_between(xs, *band, color=SOFT if len(parts) == 1 else colour, alpha=0.35, linewidth=0)
             ax.plot(xs, ys, color=colour, linewidth=2, label=name)
-        ax.set_xlabel(str(_said(release)["column"]))
+        ax.set_xlabel(str(_description(release)["column"]))
         ax.set_ylabel(_SHARE)
         ax.set_ylim(0, 1)
-        if _said(release)["grid"] == "log":
+        if _description(release)["grid"] == "log":
             ax.set_xscale("log")
         if len(parts) > 1:
             ax.legend(frameon=False)
@@ -91,7 +91,7 @@ class DistributionPage(Page):
     def svg(self, release: Release) -> str:
         """The same picture."""
         parts = list(_parts(release).items())
-        labels = str(_said(release)["column"]), _SHARE
+        labels = str(_description(release)["column"]), _SHARE
         if len(parts) == 1:
             xs, ys, band = parts[0][1]
             return charts.curve(xs, ys, (0.0, 1.0), labels, band)
@@ -134,7 +134,7 @@ def open_bands(release: Release) -> list[str]:
     return [why] if names else []
 
 
-def _said(release: Release) -> dict[str, Any]:
+def _description(release: Release) -> dict[str, Any]:
     return release.manifest["description"]
 
 
@@ -144,15 +144,17 @@ def _end(release: Release) -> float:
     last = float(xs.max())
     below = xs[shares < _REACHED].max(initial=-np.inf)
     reached = float(xs[xs > below].min(initial=last))
-    start = float(Fraction(_said(release)["bounds"][0]))
-    return reached if reached - start < (last - start) / 2 and _said(release)["grid"] != "log" else last
+    start = float(Fraction(_description(release)["bounds"][0]))
+    return (
+        reached if reached - start < (last - start) / 2 and _description(release)["grid"] != "log" else last
+    )
 
 
 def _parts(
     release: Release,
 ) -> dict[str, tuple[list[float], list[float], tuple[list[float], list[float]] | None]]:
     """Corners of the line and of the band by group, from the low end of the grid on."""
-    columns, stated = release.columns, _said(release)
+    columns, stated = release.columns, _description(release)
     groups = columns.get("group", ("",) * len(columns["x"]))
     start = float(Fraction(stated["bounds"][0]))
     names = list(dict.fromkeys(groups))[:_SHOWN]

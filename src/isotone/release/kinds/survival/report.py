@@ -33,7 +33,7 @@ class SurvivalPage(Page):
 
     def shown(self, release: Release) -> dict[str, tuple[Any, ...]]:
         """The columns, with the name of the time."""
-        names = {"x": _said(release)["time"], "value": "survival", "at_risk": "at risk"}
+        names = {"x": _description(release)["time"], "value": "survival", "at_risk": "at risk"}
         columns = {names.get(name, name): column for name, column in release.columns.items()}
         return {**columns, "at risk": tuple(round(left) for left in columns["at risk"])}
 
@@ -48,7 +48,7 @@ class SurvivalPage(Page):
 
     def rules(self, release: Release) -> list[str]:
         """What counts as an event, and what is left out."""
-        stated = _said(release)
+        stated = _description(release)
         words = f"says {', '.join(stated['yes'])}" if stated["yes"] else "is 1"
         lines = [
             f"There was an event where {stated['event']} {words}. Rows without a time, or without a readable {stated['event']}, are left out. "
@@ -60,7 +60,7 @@ class SurvivalPage(Page):
 
     def draw(self, release: Release, ax: Axes) -> None:
         """The steps of each group with their band, and numbers at risk below the axis."""
-        groups, horizon = _groups(release), float(_said(release)["horizon"])
+        groups, horizon = _groups(release), float(_description(release)["horizon"])
         marks = charts.ticks(0.0, horizon)
         for place, (name, xs, ys, band) in enumerate(groups):
             colour = INK if len(groups) == 1 else f"C{place}"
@@ -81,7 +81,7 @@ class SurvivalPage(Page):
         ax.set_xticks(marks)
         ax.set_xlim(0, horizon)
         ax.set_ylim(0, 1)
-        ax.set_xlabel(str(_said(release)["time"]), loc="right", labelpad=-2)
+        ax.set_xlabel(str(_description(release)["time"]), loc="right", labelpad=-2)
         ax.set_ylabel("survival")
         if len(groups) > 1:
             ax.legend(frameon=False)
@@ -90,13 +90,13 @@ class SurvivalPage(Page):
     def svg(self, release: Release) -> str:
         """The same picture."""
         groups = _groups(release)
-        marks = charts.ticks(0.0, float(_said(release)["horizon"]))
+        marks = charts.ticks(0.0, float(_description(release)["horizon"]))
         below = [(name or "at risk", _at_risk(release, name, marks)) for name, *_ in groups]
-        labels = str(_said(release)["time"]), "survival"
+        labels = str(_description(release)["time"]), "survival"
         return charts.curves(groups, (0.0, 1.0), labels, (marks, below))
 
 
-def _said(release: Release) -> dict[str, Any]:
+def _description(release: Release) -> dict[str, Any]:
     return release.manifest["description"]
 
 
