@@ -20,7 +20,7 @@ from isotone.errors import InputError
 from isotone.reading.sources import SourceError, no_column
 from isotone.reading.text_files import Layout, read_fields, read_lines
 from isotone.reading.types import Roles, arrow_kind, column_names, require_kinds
-from isotone.reading.values import cell_text, values_of
+from isotone.reading.values import LONGEST_TEXT, cell_text, values_of
 
 ROWS = 1 << 17
 _DAYS = (-719162, 2932896)  # the calendar, from year 1 to 9999, in days since 1970
@@ -102,9 +102,12 @@ def converted(column: Any) -> Any:
     ):
         try:
             column.validate(full=True)  # an Arrow text may hold bytes that are no text
-            return column.cast(target)
-        except pa.ArrowInvalid:
+            if _longest(column) <= LONGEST_TEXT:  # a copy, as a whole column may be larger than views reach
+                return column if column.type == target else pa.concat_arrays([column]).cast(target)
+        except (pa.ArrowInvalid, pa.ArrowCapacityError):
             pass
+        buffers = [value.as_buffer() for value in column]
+        return by_value([x.to_pybytes() if x and x.size <= LONGEST_TEXT else None for x in buffers])
     if (
         kinds.is_nested(column.type)
         or kinds.is_duration(column.type)
@@ -115,16 +118,36 @@ def converted(column: Any) -> Any:
     return by_value(values_of(column))
 
 
+def _longest(texts: Any) -> int:
+    """The bytes of the longest of some texts."""
+    if not len(texts):
+        return 0
+    numbers, first, rows = texts.buffers()[1], texts.offset, len(texts)
+    if texts.type == pa.string_view():
+        return int(np.frombuffer(numbers, np.int32)[4 * first : 4 * (first + rows) : 4].max())
+    ends = np.frombuffer(numbers, np.int32 if kinds.is_string(texts.type) else np.int64)
+    return int(np.diff(ends[first : first + rows + 1]).max())
+
+
 def _taken(values: Any, places: Any) -> Any:
-    """The values at places, of which Arrow takes no views of texts."""
+    """The values at places. What is at a place that is none is missing."""
+    found = np.asarray(places.cast(pa.int64(), safe=False).fill_null(-1))
+    missing = (found < 0) | (found >= len(values))
+    if missing.all():
+        return pa.nulls(len(found), values.type)
+    found = np.where(missing, 0, found)
     if values.type != pa.string_view():
-        return _whole(values.take(places))
-    return _whole(values.cast(pa.large_string()).take(places)).cast(pa.string_view())
+        return _whole(values.take(pa.array(found, mask=missing)))
+    missing |= np.asarray(values.is_null())[found]
+    _, views, *texts = values.buffers()  # of which Arrow itself takes none
+    words = np.frombuffer(views, "V16")[values.offset :][found]
+    valid = pa.array(~missing).buffers()[1]
+    return pa.Array.from_buffers(values.type, len(words), [valid, pa.py_buffer(words), *texts])
 
 
 def by_value(values: Sequence[Any]) -> Any:
     """The texts of values, each read on its own."""
-    return pa.array([cell_text(value) for value in values], pa.string()).cast(pa.string_view())
+    return pa.array([cell_text(value) for value in values], pa.string_view())
 
 
 def _whole(array: Any) -> Any:
@@ -301,16 +324,16 @@ _NUMPY = {pa.bool_(): np.bool_, pa.int64(): np.int64, pa.uint64(): np.uint64, pa
 def _pandas_texts(column: Any) -> Any:
     """A column of pandas whose values have types of their own."""
     if type(column.dtype).__name__ == "CategoricalDtype":
-        names = by_value([*values_of(column.cat.categories), None])
-        codes = column.cat.codes.to_numpy().astype(np.int64)
-        return _taken(names, pa.array(np.where(codes < 0, len(names) - 1, codes)))
+        return _taken(by_value(values_of(column.cat.categories)), pa.array(column.cat.codes.to_numpy()))
     storage = getattr(column.array, "_pa_array", None)
     if isinstance(storage, pa.ChunkedArray):
         return converted(storage)
     values = values_of(column)
     if all(type(value) is str or value is None for value in values):
         try:
-            return pa.array(values, pa.string()).cast(pa.string_view())
+            texts = pa.array(values, pa.string_view())
+            if _longest(texts) <= LONGEST_TEXT:
+                return texts
         except (pa.ArrowException, UnicodeError):  # half a surrogate pair
             pass
     return by_value(values)

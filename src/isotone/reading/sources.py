@@ -244,7 +244,7 @@ def _with_types(roles: Roles, types: Mapping[str, ColumnType]) -> Roles:
 def engine_columns(relation: Any, *, collated: bool = False) -> Any:
     """A relation of DuckDB with every column as a boolean, a BIGINT, a DOUBLE, or as its text. No value can make it fail.
 
-    ``collated`` texts are compared by a rule of their table, and are made plain ones.
+    ``collated`` texts may be compared by a rule of their table, or be bytes of Arrow that are no text: they are made plain ones.
     """
     columns = [
         f"{_engine_column(name, dtype, collated)} AS {name}"
@@ -265,7 +265,7 @@ def _engine_column(column: str, dtype: Any, collated: bool) -> str:
         case "float":
             return f"CAST({column} AS DOUBLE)"
         case "varchar":
-            return f"decode(encode({column}))" if collated else column
+            return f"try(decode(encode({column})))" if collated else column
         case "decimal":
             return f"rtrim(rtrim({text}, '0'), '.')" if ",0)" not in str(dtype).replace(" ", "") else text
         case "date":

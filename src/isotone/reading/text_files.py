@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from isotone.errors import InputError
 from isotone.reading.sources import DataFile, SourceError, no_column
+from isotone.reading.values import LONGEST_TEXT
 
 _BLOCK = 1 << 20
 _LONGEST_HEADER = 1 << 22
-_LONGEST_FIELD = 1 << 26
 _LONGEST_BLOCK = 1 << 30  # a view of Arrow finds its text by 31 bits
 _QUOTE = 34
 _INLINE = 12  # bytes of a text that Arrow keeps in its view
@@ -130,6 +130,10 @@ def _batches(file: str, layout: Layout, separator: bytes, newline: bytes) -> Ite
 def _decoded(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
     """The bytes of a file as UTF-8, without a mark at the begin. What cannot be decoded becomes bytes that are not UTF-8."""
     first = True
+    if encoding == "utf-16":
+        encoding = "utf-16-be" if stream.peek(2)[:2] == codecs.BOM_UTF16_BE else "utf-16-le"
+    # One letter of this encoding begins a sequence to Python, which takes bytes of the next lines.
+    encoding = "cp949" if encoding == "euc-kr" else encoding
     decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)(_UNREADABLE)
     while True:
         block: bytes = stream.read(size)
@@ -309,11 +313,11 @@ def _texts(fields: list[bytes]) -> Any:
 
     def text(field: bytes) -> str | None:
         try:
-            return field.decode() or None if len(field) <= _LONGEST_FIELD else None
+            return field.decode() or None if len(field) <= LONGEST_TEXT else None
         except UnicodeDecodeError:
             return None
 
-    return pa.array([text(field) for field in fields], pa.string()).cast(pa.string_view())
+    return pa.array([text(field) for field in fields], pa.string_view())
 
 
 def _valid(column: Any) -> Any:
@@ -394,7 +398,7 @@ def _views(data: NDArray[np.uint8], begin: Any, length: Any, escapes: Any) -> An
         words[long, 3] = begin[long] + 4
     if escaped.size:
         buffers.append(pa.py_buffer(_unescape(data, words, escaped, begin, length)))
-    null = (length == 0) | (length > _LONGEST_FIELD)
+    null = (length == 0) | (length > LONGEST_TEXT)
     valid = pa.array(~null).buffers()[1] if null.any() else None
     views = pa.py_buffer(words)
     return pa.Array.from_buffers(pa.string_view(), len(words), [valid, views, *buffers])

@@ -35,7 +35,7 @@ MEANINGS: dict[Kind, tuple[str, str]] = {
     ),
     "decimal": ("its exact digits without zeros at the end", "the nearest float"),
     "text": (
-        "without outer blanks, `7.0` as `7`; empty, `inf`, `-inf`, `infinity`, and what is not UTF-8: missing",
+        "without outer blanks, `7.0` as `7`; empty, `inf`, `-inf`, `infinity`, what is not UTF-8, and more than 64 MiB in a file or a frame: missing",
         "the number that it writes, `true` 1, `false` 0, `inf` clamped; everything else: missing",
     ),
     "date": ("`2020-01-31`; before year 1 or after 9999: missing", "missing"),

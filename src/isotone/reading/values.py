@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 BLANKS = " \t\n\r\v\f"
 REAL = r"^[-+]?([0-9]{1,250}(\.[0-9]{0,250})?|\.[0-9]{1,250})([eE](-[0-9]{1,3}|\+?[0-9]{1,2}|\+?[12][0-9][0-9]))?$"
 WHOLE = r"^[-+]?[0-9]+\.0*$"
+LONGEST_TEXT = 1 << 26
+"""Longer texts, in bytes, are missing: engines hold none of gigabytes."""
 LARGEST = 1e300
 """Numbers that reach it are infinite. They are clamped to it where a number is read, and missing elsewhere."""
 INFINITE = {"inf": LARGEST, "+inf": LARGEST, "-inf": -LARGEST} | {
@@ -190,9 +192,9 @@ def _of_pandas(kind: type) -> Callable[[Any], str | None] | None:
     return _from_timestamp if pandas is not None and kind is pandas.Timestamp else None
 
 
-def _from_str(value: str) -> str:
-    value.encode("utf-8")  # half a surrogate pair is no text
-    return plain_text(value)
+def _from_str(value: str) -> str | None:
+    size = len(value.encode("utf-8"))  # half a surrogate pair is no text
+    return plain_text(value) if size <= LONGEST_TEXT else None
 
 
 def _from_int(value: Any) -> str | None:

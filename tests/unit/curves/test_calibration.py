@@ -446,6 +446,23 @@ def test_an_odd_value_among_objects_of_polars_takes_no_row_of_others_away():
     assert scores([frozenset()], pl.Object)[:2] == scores([], pl.Boolean) == [5.0, 5.0]
 
 
+def test_bytes_among_texts_of_polars_leave_the_texts_of_others_as_they_are():
+    """One value of bytes makes a column of texts one of bytes."""
+
+    def scores(*texts: Any) -> list[float]:
+        frame = pl.DataFrame([pl.Series("0", texts, strict=False), pl.Series("1", [1.0] * len(texts))])
+        return FrozenScores(_Length()).of_private(frame).tolist()
+
+    assert scores("aa", "b", b"x", b"\xff")[:3] == scores("aa", "b", "x") == [2.0, 1.0, 1.0]
+
+
+class _Length:
+    classes_, n_features_in_ = np.array([0, 1]), 2
+
+    def decision_function(self, X: Any) -> Any:
+        return np.array([len(row[0]) for row in X])
+
+
 class _Sum:
     classes_, n_features_in_ = np.array([0, 1]), 2
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -19,9 +20,11 @@ import pytest
 
 from isotone.errors import InputError
 from isotone.order import Poset
+from isotone.reading import frames, values
 from isotone.reading.columns import ColumnRule, as_real, read_columns
+from isotone.reading.frames import _longest, converted
 from isotone.reading.records import RecordRules, RecordSource, count_records
-from isotone.reading.sources import DataFile, SourceError, open_source
+from isotone.reading.sources import DataFile, SourceError, collect, open_source
 
 A = Poset(["a"], [])
 
@@ -310,6 +313,56 @@ def test_a_relation_on_a_file_of_text_is_refused(tmp_path):
             counted(relation, "u")
     connection.execute("CREATE TABLE t AS FROM v")
     assert counted(connection.table("t"), "u") == (2, 2)
+
+
+def test_bytes_that_are_no_text_are_missing_in_a_relation_on_arrow():
+    """A function of texts that met them would end the reading, and the engine of the whole process with it."""
+    raw = pa.array([b"1", b"\xff\xfe", b"longer than a view holds \xff", b"1"], pa.binary())
+    units = pa.Array.from_buffers(pa.string(), 4, raw.buffers())
+    connection = duckdb.connect()
+    relation = connection.from_arrow(pa.table({"u": units, "a": [1] * 4}))
+    assert counted(relation, "u") == (1, 1)
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_column_of_arrow_may_hold_more_text_than_views_reach(tmp_path):
+    """One row more could end the reading. Each batch is a copy of its own rows, and a text of gigabytes is missing."""
+    long = (1 << 31) + 1
+    with (tmp_path / "texts").open("wb") as file:
+        file.truncate(2 * long + 2)  # nothing is stored
+    with pa.memory_map(str(tmp_path / "texts")) as held:
+        ends = pa.py_buffer(np.array([0, 1, 1 + long, 2 + 2 * long, 2 + 2 * long], np.int64))
+        texts = pa.Array.from_buffers(pa.large_string(), 4, [None, ends, held.read_buffer(2 * long + 2)])
+        assert converted(texts.slice(3)).to_pylist() == [""]
+        assert converted(texts.slice(0, 1)).to_pylist() == ["\0"]
+        assert _longest(texts) == long + 1
+
+
+def test_a_text_of_more_than_64_mib_is_missing_in_a_column_of_any_type(monkeypatch):
+    monkeypatch.setattr(frames, "LONGEST_TEXT", 20)
+    monkeypatch.setattr(values, "LONGEST_TEXT", 20)
+    texts = ["x" * 20, "é" * 10, "é" * 10 + "x", "x" * 21, None, "a"]
+    read = ["x" * 20, "é" * 10, None, None, None, "a"]
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        assert converted(pa.array(["before", *texts], kind).slice(1)).to_pylist() == read
+    for column in (
+        pd.Series(texts, dtype=object),
+        pd.Series(texts, dtype="string"),
+        pd.Series([*texts, 1]),
+        pd.Series(pd.Categorical(texts)),
+        pl.Series(texts),
+        pl.Series(texts, dtype=pl.Categorical),
+    ):
+        frame = pd.DataFrame({"a": column}) if isinstance(column, pd.Series) else pl.DataFrame({"a": column})
+        assert collect(open_source(frame, {"category": ["a"]}))["a"][:6] == read
+
+
+@pytest.mark.parametrize("values_of_names", [pa.array(["p", None]), pa.array([1, None])])
+def test_a_place_that_a_dictionary_lacks_is_missing(values_of_names):
+    places = pa.array([0, 1, 2, -1, None, 0], pa.int8())
+    column = pa.DictionaryArray.from_arrays(places, values_of_names, safe=False)
+    first = values_of_names[0].as_py()
+    assert converted(column).to_pylist() == [first, None, None, None, None, first]
 
 
 def test_a_relation_on_parquet_is_refused_whatever_statistics_say(tmp_path):

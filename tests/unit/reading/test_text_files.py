@@ -1,5 +1,6 @@
 """CSV by one rule: what ends a record, what a quote means, and what bytes of other encodings are."""
 
+import codecs
 import csv
 import io
 from pathlib import Path
@@ -16,7 +17,7 @@ from isotone import DataFile, InputError
 from isotone.order import Poset
 from isotone.reading import text_files
 from isotone.reading.records import RecordRules, RecordSource, count_records
-from isotone.reading.sources import collect, open_source
+from isotone.reading.sources import ENCODINGS, collect, open_source
 from isotone.reading.text_files import Layout, records_of
 
 NEWLINES = st.sampled_from(["\n", "\r\n", "\r"])
@@ -77,7 +78,7 @@ def test_long_fields_are_missing_in_blocks_of_any_size(tmp_path_factory, pieces,
     path = tmp_path_factory.mktemp("csv", numbered=True) / "d.csv"
     path.write_bytes("".join(pieces).encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_files, "_LONGEST_FIELD", longest)
+        patch.setattr(text_files, "LONGEST_TEXT", longest)
         patch.setattr(text_files, "_LONGEST_BLOCK", block)
         parts = text_files.read_fields(str(path), Layout((0, 1, 2), ",", "\n", False, "utf-8"))
         rows = [list(row) for part in parts for row in zip(*(c.to_pylist() for c in part), strict=True)]
@@ -204,6 +205,34 @@ def test_encodings_are_decoded(tmp_path, encoding):
     path = tmp_path / "d.csv"
     path.write_bytes("naïf,b\né,1\nü,2\n".encode(encoding))
     assert read(path, ["naïf", "b"], encoding=encoding) == [("é", "1"), ("ü", "2")]
+
+
+def test_no_letter_of_an_encoding_takes_bytes_of_other_fields(tmp_path):
+    """One of EUC-KR begins a sequence of eight bytes to Python. Behind any one or two bytes a field ends where it ends."""
+    (tmp_path / "d.csv").write_bytes(b"a,b\n1,\xa4\xd4\n2\n3\n")
+    assert read(tmp_path / "d.csv", ["a", "b"], encoding="euc-kr") == [
+        ("1", "\u3164"),
+        ("2", None),
+        ("3", None),
+    ]
+    pairs = [
+        bytes([first, second]) for first in range(0x80, 0x100) for second in (0x30, 0x81, 0xA4, 0xD4, 0xFE)
+    ]
+    for encoding in ENCODINGS:
+        if not encoding.startswith("utf-16"):
+            for begun in (*(bytes([byte]) for byte in range(0x80, 0x100)), *pairs):
+                (decoded,) = text_files._decoded(io.BufferedReader(io.BytesIO(begun + b',"\n')), encoding, 99)
+                assert decoded.endswith(b',"\n'), (encoding, begun)
+
+
+def test_utf_16_without_a_mark_is_little_endian(tmp_path):
+    (tmp_path / "d.csv").write_bytes("a,b\n1,é\n".encode("utf-16-le"))
+    assert read(tmp_path / "d.csv", ["a", "b"], encoding="utf-16") == [("1", "é")]
+    (tmp_path / "d.csv").write_bytes(codecs.BOM_UTF16_BE + "a,b\n1,é\n".encode("utf-16-be"))
+    assert read(tmp_path / "d.csv", ["a", "b"], encoding="utf-16") == [("1", "é")]
+    (tmp_path / "d.csv").write_bytes(b"a,b\n1,2\n")
+    with pytest.raises(InputError, match="read as utf-16"):
+        read(tmp_path / "d.csv", ["a"], encoding="utf-16")
 
 
 def test_bytes_of_another_encoding_are_missing_and_their_row_stays(tmp_path):

@@ -161,8 +161,10 @@ def _aligned(width: int) -> Floats:
 
 
 def _plain(value: Any) -> Any:
-    text = type(value) is str or type(value) is np.str_
-    return str(value) if text else real_of(value)
+    # What bytes in one row make of the texts of all rows in a frame of polars.
+    if type(value) is bytes or type(value) is np.bytes_:
+        value = value.decode(errors="replace")
+    return str(value) if type(value) is str or type(value) is np.str_ else real_of(value)
 
 
 def two_classes(estimator: Any, classes: Any) -> tuple[Any, Any]:
