@@ -185,7 +185,7 @@ def _one_unit(
         for name, kind in kinds.items()
     }
     texts = [name for name, kind in kinds.items() if kind == "text" and name != entry.unit]
-    if form.name in ("Arrow", "Arrow columns") and texts and rng.random() < 0.3:
+    if form.name in ("Arrow", "Arrow columns", "DuckDB on Arrow") and texts and rng.random() < 0.3:
         own[texts[rng.integers(len(texts))]][0] = _BYTES[rng.integers(len(_BYTES))]
     if entry.unit is None:
         return None, own

@@ -245,6 +245,11 @@ def _is_typed(column: Column) -> bool:
 def _polars_column(name: str, column: Column, rng: np.random.Generator) -> pl.Series:
     values = [_plain(value) for value in column.values]
     made: list[Callable[[], Any]] = [lambda: pl.Series(name, values, dtype=pl.Object)]
+    if all(
+        value is None or type(value) is bytes or (type(value) is str and _is_text(value)) for value in values
+    ):
+        raw = [value.encode() if type(value) is str else value for value in values]
+        made.append(lambda: pl.Series(name, raw, dtype=pl.Binary))
     if all(value is None for value in values):
         made += [
             lambda: pl.Series(name, values, dtype=pl.Null),
@@ -368,6 +373,13 @@ def _duckdb(columns: Columns, rng: np.random.Generator, _: Path) -> Any:
     return connection.table(name)
 
 
+def _arrow_in_duckdb(columns: Columns, rng: np.random.Generator, folder: Path) -> Any:
+    """A relation on a table of Arrow, whose texts no engine has looked at."""
+    import duckdb
+
+    return duckdb.connect().from_arrow(_arrow_table(columns, rng, folder))
+
+
 _SQLITE = {"boolean": "BOOLEAN", "integer": "INTEGER", "float": "REAL", "decimal": "TEXT", "null": "TEXT"}
 
 
@@ -447,6 +459,7 @@ TABLES = {
         Form("Parquet", _parquet, typed=True),
         Form("Arrow file", _arrow_file, typed=True),
         Form("DuckDB", _duckdb, typed=True),
+        Form("DuckDB on Arrow", _arrow_in_duckdb, typed=True),
         Form("SQLite", _sqlite, typed=True, held=_in_sqlite),
     )
 }
