@@ -529,8 +529,15 @@ def _key(value: Any, depth: int = DEEPEST) -> Key | None:
         value = value.tolist()
     if type(value) is not tuple and type(value) is not list:
         return text_of(value)
-    parts = [_key(part, depth - 1) for part in value] if depth else [None]
-    return None if None in parts else tuple(part for part in parts if part is not None)
+    parts: list[Key] = []
+    for part in (
+        value if depth else [None]
+    ):  # a list may hold itself often: the first part without a key ends it
+        key = _key(part, depth - 1)
+        if key is None:
+            return None
+        parts.append(key)
+    return tuple(parts)
 
 
 # Private regression on a partial order, as an estimator.

@@ -26,20 +26,11 @@ _LARGEST = 10**17
 _INFINITE_NUMBERS = {word: repr(number) for word, number in INFINITE.items()}
 _HUGE = r"^[-+]?[1-9][0-9]{17,}(\.0*)?$"
 _MORE = 1 + 2.0**-50  # more than a quotient of any engine is rounded down
-_UNREADABLE = (nw.Binary, nw.List, nw.Array, nw.Struct, nw.Object, nw.Duration, nw.Unknown)
 
 
 def _to_its_end(pattern: str) -> str:
     """The pattern for a whole text. The end of a line is the end of the text to some engines, whichever of six letters follows it."""
     return pattern.removesuffix("$") + r"\z"
-
-
-def is_readable(dtype: Any) -> bool:
-    """Whether every value of this type can be written as text.
-
-    Nested values and durations cannot.
-    """
-    return not any(dtype == kind for kind in _UNREADABLE)
 
 
 def as_real(column: str, dtype: Any) -> nw.Expr:
@@ -51,7 +42,7 @@ def as_real(column: str, dtype: Any) -> nw.Expr:
     """
     if dtype == nw.Boolean:
         return nw.col(column).cast(nw.Int32).cast(nw.Float64)
-    if not is_readable(dtype) or dtype.is_numeric():
+    if dtype.is_numeric():
         return as_written(column, dtype)
     words = {"true": "1", "false": "0", **_INFINITE_NUMBERS}
     return _number(column, REAL, words).cast(nw.Float64).clip(-LARGEST, LARGEST)
@@ -59,7 +50,7 @@ def as_real(column: str, dtype: Any) -> nw.Expr:
 
 def as_written(column: str, dtype: Any) -> nw.Expr:
     """Like ``as_real``, but booleans and the words true/false become null."""
-    if dtype == nw.Boolean or not is_readable(dtype):
+    if dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
     if not dtype.is_numeric():
         return _number(column, REAL, _INFINITE_NUMBERS).cast(nw.Float64).clip(-LARGEST, LARGEST)
@@ -70,7 +61,7 @@ def as_written(column: str, dtype: Any) -> nw.Expr:
 
 def as_float(column: str, dtype: Any) -> nw.Expr:
     """Like ``as_written``, but what is infinite or not a number may stay so, for comparisons with finite numbers."""
-    if not is_readable(dtype) or dtype == nw.Boolean:
+    if dtype == nw.Boolean:
         return nw.lit(None).cast(nw.Float64)
     value = nw.col(column) if dtype.is_numeric() else _number(column, REAL, {})
     return value.cast(nw.Float64)
@@ -82,8 +73,6 @@ def as_integer(column: str, dtype: Any) -> nw.Expr:
     Missing, unparsable and fractional values are null. Numbers beyond ±10^17 become that bound: one more or one less never moves a
     value by more than one.
     """
-    if not is_readable(dtype):
-        return nw.lit(None).cast(nw.Int64)
     if dtype.is_integer():
         value = nw.col(column)
         small = nw.when((value >= -_LARGEST) & (value <= _LARGEST)).then(value).cast(nw.Int64)
@@ -150,8 +139,6 @@ def as_text(column: str, dtype: Any) -> nw.Expr:
     Whole numbers have no decimal point. Null if the value has no text.
     """
     value = nw.col(column)
-    if not is_readable(dtype):
-        return nw.lit(None).cast(nw.String)
     if dtype == nw.Boolean:
         return nw.when(value).then(nw.lit("true")).when(~value).then(nw.lit("false"))
     if dtype.is_integer():
@@ -193,10 +180,8 @@ def as_unit(column: str, dtype: Any) -> nw.Expr:
     if dtype.is_float():
         finite = (value > -LARGEST) & (value < LARGEST)
         return nw.when(finite.fill_null(False)).then(value)
-    if dtype.is_numeric() or dtype.is_temporal() or dtype in (nw.Boolean, nw.Binary):
+    if dtype.is_numeric() or dtype == nw.Boolean:
         return value
-    if not is_readable(dtype):
-        return as_text(column, dtype)
     stripped = value.cast(nw.String).str.strip_chars()
     # A text that begins with a digit is none of the words: most units are told from them by two comparisons.
     digit = (stripped >= "0") & (stripped < ":")

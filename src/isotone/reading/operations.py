@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 import narwhals as nw
 
-from isotone.errors import InputError
-
 Frame = nw.LazyFrame[Any]
 _ARGUMENTS = 8
 _SPARK_CELLS = 500  # columns times stages from which starting Python beside Spark costs less than the stages
@@ -214,21 +212,11 @@ def with_sha256(frame: Frame, text: str, name: str) -> Frame:
         hashed = native.project(f'*, sha256("{text}") AS "{name}"')
     elif engine.is_spark_like():
         hashed = native.selectExpr("*", f"sha2({text}, 256) AS {name}")
-    elif engine.is_ibis():
+    else:
         from isotone.reading.warehouses import with_digest
 
         return with_digest(frame, text, name)
-    else:
-        raise unsupported(frame)
     return nw.from_native(hashed)
-
-
-def unsupported(frame: Frame) -> InputError:
-    """The error of an engine that lacks what a release needs."""
-    return InputError(
-        f"Categories, groups and contributions are not supported on {frame.implementation.name.lower()}. Pass the data as a file, or as a "
-        "pandas, polars, Arrow, DuckDB, ibis or PySpark table."
-    )
 
 
 # Join a column of texts with a public list, which may be long. It is a table, never an expression for each value.
@@ -267,17 +255,13 @@ def _joined_list(
             f'ON encode({_ROWS}."{text}") = encode({_LISTED})'
         )
         return nw.from_native(native.query(_ROWS, query))
-    columns: dict[str, list[Any]] = {text: list(values)} | {name: list(x) for name, x in numbers.items()}
-    if engine.is_spark_like():
-        schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
-        rows = list(zip(*columns.values(), strict=True))
-        table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
-    elif engine.is_ibis():
+    if engine.is_ibis():
         from isotone.reading.warehouses import list_join
 
         return list_join(frame, text, values, numbers, how)
-    else:
-        raise unsupported(frame)
+    schema = ", ".join([f"{text} string", *(f"{name} int" for name in numbers)])
+    rows = list(zip(values, *numbers.values(), strict=True))
+    table = native.sparkSession.createDataFrame(rows, schema).hint("broadcast")
     return frame.join(nw.from_native(table), on=text, how=how)
 
 

@@ -24,7 +24,7 @@ from isotone.order import Poset
 from isotone.order.closure import read_children
 from isotone.privacy.checks import one_of, require_list, shown
 from isotone.privacy.checks import plain_text as public_text
-from isotone.reading.columns import as_float, as_text, as_written, is_readable
+from isotone.reading.columns import as_float, as_text, as_written
 from isotone.reading.operations import any_of
 from isotone.reading.values import INFINITE, LARGEST, REAL, cell_text, plain_text, real_of, text_of
 
@@ -173,8 +173,6 @@ def counts_as(text: str, counted: tuple[str, ...]) -> bool:
 
 
 def _is_any(column: str, dtype: Any, counted: tuple[str, ...]) -> nw.Expr:
-    if not is_readable(dtype):
-        return nw.lit(False)
     word = nw.col(column).cast(nw.String).str.strip_chars().str.to_lowercase()
     return _equals_one(word, counted).fill_null(False) | _is_number(column, dtype, counted)
 

@@ -383,6 +383,8 @@ def _spark_column(column: str, kind: str) -> str:
     """
     if kind.partition("(")[0] in ("string", "char", "varchar"):
         return f"CASE WHEN encode({column}, 'UTF-8') = CAST({column} AS BINARY) THEN {column} END AS {column}"
+    if kind == "void":
+        return f"CAST(NULL AS STRING) AS {column}"
     text, held = f"CAST({column} AS STRING)", ""
     if kind == "date":
         held = f"{column} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'"
@@ -416,9 +418,7 @@ def blank(frame: Frame) -> Frame:
 def _logical(name: str, dtype: Any) -> nw.Expr:
     if dtype.is_numeric():
         return nw.col(name).cast(nw.Float64)
-    if dtype in (nw.Boolean, nw.Date, nw.Datetime):
-        return nw.col(name)
-    return nw.lit(None).cast(nw.String)
+    return nw.col(name) if dtype == nw.Boolean else nw.lit(None).cast(nw.String)
 
 
 def _columns_of(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, Any]:
@@ -455,8 +455,6 @@ def _typed(frame: Frame, types: Mapping[str, ColumnType], columns: Sequence[str]
 def _as(kind: ColumnType, name: str, dtype: Any) -> nw.Expr:
     if kind == "text":
         return as_text(name, dtype)
-    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String)):
-        raise InputError(f"The column {name!r} holds values of type {dtype}, which cannot be read as {kind}.")
     return as_real(name, dtype) if kind == "number" else as_integer(name, dtype)
 
 

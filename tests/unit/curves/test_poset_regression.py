@@ -15,6 +15,7 @@ from tests.support.estimators import grouped
 from tests.support.posets import all_posets
 
 from isotone.curves import PrivacyWarning, PrivatePosetRegression, ProductOrder
+from isotone.curves.poset_regression import Elements
 from isotone.errors import InputError, LedgerError
 from isotone.noise import Simulated
 from isotone.order import Poset
@@ -121,6 +122,13 @@ def test_an_unknown_element_cannot_be_predicted() -> None:
         fitted.predict(["any", "nothing"])
     with pytest.raises(InputError, match="no element"):
         fitted.predict([["any"]])
+
+
+def test_a_list_that_holds_itself_names_no_element_and_is_not_followed_on_every_way() -> None:
+    endless: list[Any] = []
+    endless.extend([endless] * 40)
+    values: Any = [endless, ("a", [endless]), ["a", "b"]]
+    assert Elements.of([("a", "b")]).locate(values).tolist() == [-1, -1, 0]
 
 
 def test_unknown_elements_change_nothing_but_the_record_itself() -> None:
