@@ -63,6 +63,13 @@ def test_a_share_that_is_reached_exactly_is_reached() -> None:
     assert estimate == pytest.approx(0.5, abs=2e-3)
 
 
+def test_a_share_between_two_values_may_lack_at_both_ends() -> None:
+    band = ShareBand(np.array([0, 0.1, 0.4, 1]), np.array([0, 0.3, 0.7, 1]), 50.0)
+    ends = CellLine.of(Fraction(0), Fraction(3), "even", 3).ends()
+    figures = LineFigures.of(ends, np.arange(4), np.array([0, 0.2, 0.5, 1]), band)
+    assert figures.share_between(1, 2) == pytest.approx((0.3, 0.4 - 0.3, 0.7 - 0.1))
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 3])
 def test_intervals_hold_together_whenever_the_band_does(epsilon) -> None:
     mechanism, rng = DistributionMechanism(31, epsilon=epsilon), np.random.default_rng(2)
