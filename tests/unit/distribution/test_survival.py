@@ -318,3 +318,13 @@ def test_inside_a_bin_as_many_may_be_at_risk_as_at_its_beginning_and_as_few_as_a
     _, low, high = figures.restricted_mean(20.0)
     assert low == pytest.approx(10 * np.exp(-0.4) + 10 * np.exp(-0.9))
     assert high == pytest.approx(10 + 10 * np.exp(-0.2))
+
+
+def test_an_interval_reaches_from_one_end_of_a_cell_to_the_other() -> None:
+    shares = [[0, 0.2, 0.5, 1], [0, 0.1, 0.4, 1], [0, 0.3, 0.7, 1]]
+    numbers = [[100, 80, 50, 0], [90, 70, 40, 0], [110, 90, 60, 0], [0, 0.2, 0.7, 0.7]]
+    ends = np.array([0.0, 1, 2]), np.array([1.0, 2, np.inf])
+    figures = SurvivalFigures(*ends, *(np.array(row, float) for row in shares + numbers))
+    assert figures.restricted_mean(2) == pytest.approx((1.55, 0.7 + 0.3, 1 + 0.9))
+    assert figures.at_risk(1.5) == (65, 40, 90)
+    assert figures.at_risk(1) == (80, 70, 90)
