@@ -11,10 +11,11 @@ import zlib
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
 from _tables import Table
 
-__all__ = ["FRESH", "LAST", "ROUGH", "SETTINGS", "SMOOTH", "drawn", "probabilities"]
+__all__ = ["FRESH", "LAST", "ROUGH", "SETTINGS", "SMOOTH", "UNSEEN", "drawn", "probabilities"]
 
 SETTINGS = tuple(
     (size, upper, epsilon) for size in (1000, 10_000) for upper in (20, 60) for epsilon in ("0.1", "0.3", "1")
@@ -28,6 +29,17 @@ FRESH = ("gamma", "dip", "late rise", "three bells", "table top", "waiting times
 LAST = ("two slopes", "weibull", "plateau and tail", "leaning left", "sevens", "every fourth, rising")
 """Later still, by somebody who had written none of what is released: four smooth shapes, heaps of seven and a comb."""
 
+UNSEEN = (
+    "gompertz",
+    "heavy tails",
+    "gumbel",
+    "half cosine",
+    "poisson of lognormal",
+    "primes",
+    "heaps of six on a bell",
+)
+"""By another who had written none of it, with real tables that nothing had run on: five smooth shapes, an uneven comb and heaps."""
+
 ROUGH = ("every third count", "heaps of four", "fives and tens", "even numbers, falling")
 
 
@@ -36,6 +48,8 @@ def probabilities(name: str, upper: int) -> NDArray[np.float64]:
     counts = np.arange(upper + 1)
     x = (counts + 0.5) / (upper + 1)
     fall = np.exp(-3 * x)
+    prime = np.array([n > 1 and all(n % d for d in range(2, n)) for n in counts.tolist()])
+    means = 0.25 * upper * np.exp(0.7 * np.linspace(-2, 2, 41))
     weights = {
         "lognormal": np.exp(-((np.log(6 * x) / 0.8) ** 2) / 2) / x,
         "leaning right": x**2 * (1 - x) ** 0.5,
@@ -57,6 +71,14 @@ def probabilities(name: str, upper: int) -> NDArray[np.float64]:
         "leaning left": x**0.4 * (1 - x) ** 3,
         "sevens": fall * np.where(counts % 7 == 0, 8.0, 1.0),
         "every fourth, rising": (counts % 4 == 2) * (0.3 + x),
+        "gompertz": np.exp(5 * x - 0.05 * np.expm1(5 * x)),
+        "heavy tails": 1 / (1 + ((x - 0.35) / 0.06) ** 2),
+        "gumbel": np.exp(-(x - 0.3) / 0.12 - np.exp(-(x - 0.3) / 0.12)),
+        "half cosine": 1 + np.cos(np.pi * x),
+        "poisson of lognormal": poisson.pmf(counts[:, None], means)
+        @ np.exp(-0.5 * np.linspace(-2, 2, 41) ** 2),
+        "primes": prime * (1.1 - x),
+        "heaps of six on a bell": np.exp(-(((x - 0.5) / 0.25) ** 2)) * np.where(counts % 6 == 0, 7.0, 1.0),
         "every third count": (counts % 3 == 1) * np.exp(-((x - 0.4) ** 2) / 0.08),
         "heaps of four": fall * np.where(counts % 4 == 0, 6.0, 1.0),
         "fives and tens": fall * np.where(counts % 10 == 0, 12.0, np.where(counts % 5 == 0, 5.0, 0.4)),

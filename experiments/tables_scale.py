@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from _frontier_shapes import FRESH, LAST, ROUGH, SETTINGS, SMOOTH, drawn
-from _held_out import real
+from _frontier_shapes import FRESH, LAST, ROUGH, SETTINGS, SMOOTH, UNSEEN, drawn
+from _held_out import real, real_unseen
 from _tables import Table, load
 from common import add_rows, save_figure, write_table
 from isotone.mechanism import Progress
@@ -117,7 +117,7 @@ def few(out: Path) -> None:
 def _measured(case: tuple[str, ...], draws: int) -> list[str]:
     """The mean errors of one way on one shape, how often intervals hold on average, and in the worst release."""
     group, shape, size, upper, epsilon, way = case
-    fixed = next((table for table in _real() if table.name == shape), None) if group == "real" else None
+    fixed = next((table for table in _real() if table.name == shape), None) if "real" in group else None
     found: list[tuple[float, float, float]] = []
     for draw in range(draws):
         table = fixed or drawn(shape, int(size), int(upper), draw)
@@ -128,7 +128,12 @@ def _measured(case: tuple[str, ...], draws: int) -> list[str]:
 
 
 def _real() -> list[Table]:
-    return [load("crime"), load("schools"), *(table for table in real() if len(table.counts) >= 1000)]
+    return [
+        load("crime"),
+        load("schools"),
+        *(table for table in real() if len(table.counts) >= 1000),
+        *real_unseen(),
+    ]
 
 
 def _cases(quick: bool) -> Iterator[Case]:
@@ -151,7 +156,8 @@ def _cases(quick: bool) -> Iterator[Case]:
     if not quick:
         yield from _middle()
         yield from _last()
-    for table in () if quick else _real():
+        yield from _unseen()
+    for table in () if quick else _real()[: -len(real_unseen())]:
         for epsilon in ("0.1", "0.3", "1"):
             for way in ("plain", *ours[1:], "preset distribution", "all 0.5", "rival 0.5", "rival 0.9"):
                 yield "real", table.name, str(len(table.counts)), str(table.upper), epsilon, way
@@ -173,6 +179,16 @@ def _last() -> Iterator[Case]:
             yield "last", shape, *setting, way
 
 
+def _unseen() -> Iterator[Case]:
+    """Three other settings, on shapes and real tables that a second stranger chose."""
+    ways = ("plain", "e 0.1", "e 0.5", "e 1", "preset distribution", "all 0.5", "rival 0.5", "rival 0.9")
+    for setting in (("1000", "60", "0.1"), ("1000", "20", "1"), ("10000", "60", "0.3")):
+        for shape, way in product(UNSEEN, ways):
+            yield "unseen", shape, *setting, way
+    for table, epsilon, way in product(real_unseen(), ("0.1", "0.3", "1"), ways):
+        yield "unseen real", table.name, str(len(table.counts)), str(table.upper), epsilon, way
+
+
 Means = dict[tuple[str, str, str, str, str], tuple[float, float]]
 
 
@@ -185,7 +201,7 @@ def _means(out: Path, rows: list[dict[str, str]]) -> Means:
             continue
         base = plain[(*_where(row), row["shape"])]
         group, size, upper, epsilon = _where(row)
-        key = (row["shape"] if group == "real" else group, size, upper, epsilon, row["way"])
+        key = (row["shape"] if "real" in group else group, size, upper, epsilon, row["way"])
         ratios = [float(row[name]) / float(base[name]) for name in ("estimate", "distance")]
         logs.setdefault(key, []).append((float(np.log(ratios[0])), float(np.log(max(ratios[1], 1e-9)))))
     means = {key: tuple(np.exp(np.mean(some, axis=0)).tolist()) for key, some in logs.items()}
