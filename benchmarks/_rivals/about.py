@@ -39,6 +39,11 @@ _BOUND = "the most yeses of a record that are counted, where there are records"
 _HALF = "half of ε on {}, half on the counts, which are mapped by rank; posterior means as estimates"
 _GIVEN = "counts by rank or as rounded posterior means, the noisy count as the estimate"
 _SHARE = f"shares 0.003 to 1, which leaves nothing for the counts; {_GIVEN}"
+_LINES = "means pooled by their precision, lines through the middles"
+_JOINED = (
+    "lines or steps, weights by precision or by records, sums spread over up to two bins, means pulled to that of all by up to 20/ε records, "
+    "polynomials of degree 1 to 3"
+)
 RIVALS = (
     Rival("OpenDP Laplace", "counts", "ℓ1 sensitivity of all counts together", _BOUND),
     Rival("OpenDP Gaussian", "counts", "ℓ2 sensitivity of all counts together, by zCDP", _BOUND),
@@ -57,7 +62,13 @@ RIVALS = (
         "matrix mechanism, sums of counts",
         "counts",
         "the least error of any weights of counts with Laplace noise, for one strategy (up to 5,000 possible records) and for one for each part, 144 to 416 starts, 32 or 208 for a part; "
-        "where there are more records, also of sums across parts, from those of the parts; in long chains the sums that isotone itself takes. Gaussian noise of any shape is bounded by the certificate",
+        "where there are more records, also of sums across parts, from those of the parts and four starts; in long chains the sums that isotone itself takes. "
+        "For people, the counts of possible records that are nearest to what was measured",
+    ),
+    Rival(
+        "Gaussian noise of any shape",
+        "counts",
+        "the least error that isotone's certificate leaves possible for Gaussian noise, whatever its covariance, as if a search had reached it",
     ),
     Rival("a tree for each chain", "counts", "the branching with the least error, which needs no data"),
     Rival(
@@ -69,7 +80,9 @@ RIVALS = (
     Rival("leaves only, added up", "hierarchies", "all of the budget on leaves"),
     Rival("levels alike, least squares", "hierarchies", "as much for each level, least squares on the tree"),
     Rival(
-        "best budgets of levels", "hierarchies", "budgets of levels with the least error, which need no data"
+        "best budgets of levels",
+        "hierarchies",
+        "budgets of levels with the least error, which need no data",
     ),
     Rival(
         "best budgets of nodes",
@@ -93,7 +106,9 @@ RIVALS = (
         "full table, margins alike, with least squares, with the best shares; with these also on sums of the answers, as of counts",
     ),
     Rival(
-        "Gaussian noise", "breakdowns", "full table, margins alike, with least squares, with the best shares"
+        "Gaussian noise",
+        "breakdowns",
+        "full table, margins alike, with least squares, with the best shares; of people also the nearest table that is never negative",
     ),
     Rival("ResidualPlanner", "breakdowns", "the best variances of interactions, in closed form"),
     Rival(
@@ -140,14 +155,14 @@ RIVALS = (
     Rival(
         "one histogram of (bin, label) at full ε, pooled and joined by lines",
         "curves",
-        "√(εn) bins, of those tried the nearest; lines through their middles",
-        "2 to 256 bins, lines or steps, sums spread over up to two bins",
+        f"√(εn) bins, of those tried the nearest; {_LINES}",
+        f"1 to 256 bins, {_JOINED}",
     ),
     Rival(
         "bins by a quantile tree, pooled and joined by lines",
         "curves",
-        "√(εn) bins, of those tried the nearest; three tenths of ε for the tree; lines through their middles",
-        "2 to 128 bins, 0.1 to 0.7 of ε for the tree, lines or steps, sums spread over up to two bins",
+        f"√(εn) bins, of those tried the nearest; three tenths of ε for the tree; {_LINES}",
+        f"2 to 128 bins, 0.1 to 0.7 of ε for the tree, {_JOINED}",
     ),
     Rival(
         "bins of equal counts",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from experiments._posets import survey_sections
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from benchmarks._rivals.contingency import WAYS
 from benchmarks._rivals.counts import best_sums
@@ -32,6 +33,7 @@ from isotone.privacy.guarantee import Guarantee
 __all__ = ["residual_planner", "rows"]
 
 PURE, CONCENTRATED = "ε = 1", "ρ = ½"
+NEAREST = "Gaussian noise, best shares, nearest table of people"
 DRAWS = 8
 
 
@@ -209,6 +211,8 @@ def _contingency(case: Case) -> Iterator[Row]:
     named = Case(f"{case.name}, 30,000 people", case.P, case.sizes, case.margins, case.seen)
     own = f"isotone, best shares of {type(_ours(case, CONCENTRATED).base).__name__}"
     yield Row.of_draws(_key(named, CONCENTRATED, own), _simulated(case, truth))
+    nearest = _nearest(case, cells, truth, np.array(_ours(case, CONCENTRATED).shares, np.float64))
+    yield Row.of_draws(_key(named, CONCENTRATED, NEAREST), nearest)
     data = {"cells": cells, "margins": margins, "rho": 0.5, "draws": DRAWS}
     found = run_arrays("contingency", "benchmarks._rivals.contingency", data)
     for values in ("keys", "cuts"):
@@ -218,6 +222,40 @@ def _contingency(case: Case) -> Iterator[Row]:
             continue
         drawn = {way: _squared(found, way, truth) for way in WAYS if way.startswith(values)}
         yield contingency_row(named, values, drawn, str(found["version"]))
+
+
+def _nearest(case: Case, cells: Any, truth: Sequence[Any], shares: NDArray[np.float64]) -> list[float]:
+    """Squared errors of the margins of the table, never below 0, that is nearest to margins with Gaussian noise of these shares."""
+    rng, left = np.random.default_rng(4), [_others(case, m) for m in case.subsets]
+    used = [place for place, share in enumerate(shares) if share > 0]
+    squares: list[float] = []
+    for _ in range(40):
+        noisy = {k: truth[k] + rng.normal(size=np.shape(truth[k])) / shares[k] ** 0.5 for k in used}
+
+        def objective(flat: NDArray[np.float64], noisy: dict[int, Any] = noisy) -> tuple[float, Any]:
+            table, value, slope = flat.reshape(cells.shape), 0.0, np.zeros(cells.shape)
+            for k, seen in noisy.items():
+                apart = table.sum(axis=left[k], keepdims=True) - np.reshape(seen, _kept(cells.shape, left[k]))
+                value += float(shares[k] * np.sum(apart**2))
+                slope += 2 * shares[k] * apart
+            return value, slope.ravel()
+
+        limits = {"maxiter": 3_000, "maxfun": 6_000, "ftol": 1e-13}
+        start, bounds = np.full(cells.size, cells.sum() / cells.size), [(0, None)] * cells.size
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
+        table = found.x.reshape(cells.shape)
+        apart = [table.sum(axis=axes) - true for axes, true in zip(left, truth, strict=True)]
+        squares.append(float(np.mean([np.mean(np.square(each)) for each in apart])))
+    return squares
+
+
+def _others(case: Case, margin: frozenset[str]) -> tuple[int, ...]:
+    """The axes that a margin adds up."""
+    return tuple(axis for axis, name in enumerate(case.sizes) if name not in margin)
+
+
+def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
 def contingency_row(case: Case, values: str, drawn: dict[str, NDArray[Any]], version: str) -> Row:

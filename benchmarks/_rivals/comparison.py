@@ -13,7 +13,6 @@ from benchmarks._rivals.rows import Row
 
 __all__ = ["EVEN", "MARK", "Comparison", "Ratio", "comparisons", "ratio"]
 
-BOUND = "bound"
 MARK = "◆"
 EVEN, BEYOND = 1.005, 2
 """Closer to isotone's error than this factor, or than so many standard errors of the ratio, is as good."""
@@ -73,7 +72,7 @@ class Comparison:
     def __init__(self, rows: Sequence[Row], ours: str = "isotone") -> None:
         self.rows = rows
         self.ours = next(row for row in rows if row.rival.startswith(ours))
-        self.rivals = [row for row in rows if not row.ours and row.how != BOUND and not math.isnan(row.best)]
+        self.rivals = [row for row in rows if not row.ours and not math.isnan(row.best)]
 
     @property
     def name(self) -> str:

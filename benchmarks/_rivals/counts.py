@@ -70,6 +70,7 @@ LIBRARIES = {
     },
 }
 NEEDS_DELTA = frozenset({"opendp_gaussian", "opendp_canonical", "diffprivlib_gaussian", "pipeline_gaussian"})
+GAUSSIAN = "Gaussian noise of any shape (none has less: certificate)"
 PACKAGE = {"OpenDP": "opendp", "diffprivlib": "diffprivlib", "PipelineDP": "pipeline-dp"}
 Bools = NDArray[np.bool_]
 _SEARCHED: dict[Any, Any] = {}
@@ -118,7 +119,8 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             yield from _matrix(case, guarantee)
             yield from _trees(case, guarantee)
         if not quick and done == 2 and todo[0].records is not None:
-            yield from graphical_rows(todo[0].name, todo[0].P, todo[0].records[::59])
+            P = todo[0].P
+            yield from graphical_rows(todo[0].name, P, todo[0].records[::59], best_sums(P).theta)
 
 
 def _row(case: Case, guarantee: str, rival: str, squared: float, **more: Any) -> Row:
@@ -136,9 +138,7 @@ def _ours(case: Case, guarantee: str, best: AdditiveMechanism) -> Iterator[Row]:
             yield _row(case, guarantee, "isotone, OrderGaussianMechanism", squared)
         if known.lower_bound is not None:
             least = squared * known.lower_bound / known.trace
-            yield _row(
-                case, guarantee, "below which no Gaussian noise can be (certificate)", least, how="bound"
-            )
+            yield _row(case, guarantee, GAUSSIAN, least, how="a bound that isotone's certificate proves")
 
 
 def _bounds(case: Case) -> list[int]:

@@ -1,4 +1,4 @@
-"""private-pgm with the skip logic as structural constraints, on people of a survey, against consistent counts."""
+"""People of a survey: private-pgm with the skip logic as structural constraints, and noisy sums of counts, against consistent counts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from benchmarks._rivals.environments import run_arrays
-from benchmarks._rivals.orders import components
+from benchmarks._rivals.orders import components, filters
 from benchmarks._rivals.promises import APPROXIMATE, PURE, gaussian_variance, planned
 from benchmarks._rivals.rows import Row
 from isotone.counts import consistent
@@ -20,13 +21,18 @@ from isotone.order import Poset
 __all__ = ["graphical_rows"]
 
 NAME = "private-pgm with structural constraints"
+SUMS = "matrix mechanism, sums of counts, nearest possible counts"
 DRAWS, STEPS = 6, 1000
+FREE_DRAWS = 1000
+"""Of ways that take no time."""
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def graphical_rows(survey: str, P: Poset, people: Bools) -> Iterator[Row]:
-    """Few people. The model is never negative and follows the order, so isotone's counts are made to as well."""
+def graphical_rows(survey: str, P: Poset, people: Bools, sums: Floats) -> Iterator[Row]:
+    """Few people. The model is never negative and follows the order, so isotone's counts and those from noisy ``sums``, of which
+    no record changes more than one, are made to as well."""
     sections = np.empty(len(P), np.int64)
     for number, part in enumerate(components(P)):
         sections[[P.index(x) for x in part.elements]] = number
@@ -35,16 +41,25 @@ def graphical_rows(survey: str, P: Poset, people: Bools) -> Iterator[Row]:
     for guarantee in (PURE, APPROXIMATE):
         key = ("counts", case, guarantee, "rms error", False)
         yield _consistent(key, P, people)
+        yield Row.of_draws((*key, SUMS), _nearest(P, people, sums))
         yield _graphical(key, P, people, groupings)
 
 
 def _consistent(key: tuple[str, str, str, str, bool], P: Poset, people: Bools) -> Row:
     best, truth = planned(P, key[2]).best, people.sum(axis=0)
-    noise = np.asarray(best.simulate(200, np.random.default_rng(1)))
+    noise = np.asarray(best.simulate(FREE_DRAWS, np.random.default_rng(1)))
     weights = 1 / best.error().variance
     errors = [consistent(P, np.rint(truth + each), weights) - truth for each in noise]
     drawn = np.mean(np.square(errors), axis=1).tolist()
     return Row.of_draws((*key, f"isotone, {type(best).__name__}"), drawn)
+
+
+def _nearest(P: Poset, people: Bools, sums: Floats) -> list[float]:
+    """Squared errors of the counts of people, never fewer than none of a record, that are nearest to noisy sums."""
+    records, truth, rng = filters(P)[1:].astype(np.float64), people.sum(axis=0), np.random.default_rng(2)
+    noisy = sums @ truth + rng.laplace(size=(FREE_DRAWS, len(sums)))
+    errors = [nnls(sums @ records.T, each)[0] @ records - truth for each in noisy]
+    return np.mean(np.square(errors), axis=1).tolist()
 
 
 def _graphical(

@@ -35,7 +35,7 @@ SECTIONS = {
 NOTES = {
     "counts": (
         "Rows of people compare after consistency, as private-pgm's model is consistent by itself; the others do not depend on data, and "
-        "need no consistency to be compared. With δ every rival may also use noise that does not need it. On two chains isotone's plan takes a matrix mechanism itself, with sums across both chains. "
+        "need no consistency to be compared. With δ every rival may also use noise that does not need it. What isotone's certificate leaves possible for Gaussian noise of any shape counts as a rival that a convex programme has found. On two chains isotone's plan takes a matrix mechanism itself, with sums across both chains. "
         "Such sums are public, and the rival may take them too: a draw, where the published search for each chain by itself is 8 % behind.",
     ),
     "breakdowns": (

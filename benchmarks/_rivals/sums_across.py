@@ -24,20 +24,25 @@ SHARPNESS, ROUNDS, STEPS = (20.0, 100.0, 400.0, 1500.0, 5000.0), 6, 60
 """Of the smooth maximum, the rounds of each, and the steps of a round."""
 _STARTS, _KEPT, _LONG, _SETTLED = 600, 4_000, 0.9, 1.001
 """Records from which longer ones are looked for, how many are kept, how long they are at least, and what is no more worth a round."""
-_TOGETHER, _SUM, _SCATTER = 0.3, 0.4, 0.01
-"""At the start: what is taken from numbers of all parts that go together, the weight of their sum, and chance."""
+STARTS = ((0.3, 0.4, 0.01), (0.3, 0.4, 0.01), (0.2, 0.2, 0.1), (0.6, 0.05, 0.003))
+"""What is taken from numbers of all parts that go together, the weight of their sum, and chance, which is another for each start."""
 
 
-def sums_across(parts: Sequence[Floats], strategies: Sequence[Floats], seed: int = 0) -> float:
-    """The total squared error of sums across parts at Laplace noise of variance 1, from the ``strategies`` of the parts by themselves.
+def sums_across(parts: Sequence[Floats], strategies: Sequence[Floats]) -> float:
+    """The least total squared error of sums across parts at Laplace noise of variance 1, from the ``strategies`` of the parts by themselves
+    and all starts.
 
     ``parts`` are their possible records, with the empty one.
     """
-    rng = np.random.default_rng(seed)
-    A = mixed(strategies)
-    A += _SCATTER * rng.normal(size=A.shape)
+    return min(
+        _search(parts, mixed(strategies, together, weight), scatter, np.random.default_rng(seed))
+        for seed, (together, weight, scatter) in enumerate(STARTS)
+    )
+
+
+def _search(parts: Sequence[Floats], A: Floats, scatter: float, rng: np.random.Generator) -> float:
+    A = A + scatter * rng.normal(size=A.shape)
     seen, _ = _longer(parts, A, rng)
-    best = np.inf
     for sharp in SHARPNESS:
         for _ in range(ROUNDS):
             A = _improved(A / _lengths(A, seen).max(), seen, sharp)
@@ -47,12 +52,10 @@ def sums_across(parts: Sequence[Floats], strategies: Sequence[Floats], seed: int
             seen = seen[np.argsort(-_lengths(A, seen))[:_KEPT]]
             if lengths.max() <= _SETTLED * known:
                 break
-        if sharp == SHARPNESS[-1]:
-            best = float(np.trace(np.linalg.inv(A.T @ A)) * longest(parts, A) ** 2)
-    return best
+    return float(np.trace(np.linalg.inv(A.T @ A)) * longest(parts, A) ** 2)
 
 
-def mixed(strategies: Sequence[Floats]) -> Floats:
+def mixed(strategies: Sequence[Floats], together: float, weight: float) -> Floats:
     """The first rows of all parts less a share of their mean, with their sum beside; then the second rows, and so on.
 
     Parts share the budget as they would by themselves.
@@ -69,7 +72,7 @@ def mixed(strategies: Sequence[Floats]) -> Floats:
         here = here[np.any(here, axis=1)]
         mean = here.mean(axis=0)
         found += (
-            [here - _TOGETHER * mean, (_SUM * len(here) ** 0.5 * mean)[None]] if len(here) > 1 else [here]
+            [here - together * mean, (weight * len(here) ** 0.5 * mean)[None]] if len(here) > 1 else [here]
         )
     return np.vstack(found)
 

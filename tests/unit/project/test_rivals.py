@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import _rows, rivals
-from benchmarks._rivals import breakdowns, curve_ways, hierarchies, orders, table_ways, tables
+from benchmarks._rivals import breakdowns, curve_ways, graphical, hierarchies, orders, table_ways, tables
 from benchmarks._rivals.about import RIVALS
 from benchmarks._rivals.check import differences
 from benchmarks._rivals.comparison import Ratio, comparisons, ratio
+from benchmarks._rivals.counts import GAUSSIAN
 from benchmarks._rivals.matrix_mechanism import (
     error_and_slope,
     p_identity,
@@ -84,6 +85,30 @@ def test_sums_across_parts_are_measured_by_the_longest_of_all_records():
     across = sums_across(parts, [steps, steps, np.eye(1)])
     found = sums_of_counts(records[1:] > 0, np.eye(5)).error
     assert found * 0.98 <= across <= 0.85 * alone
+
+
+def test_the_nearest_counts_of_many_people_have_the_errors_of_least_squares():
+    people = np.ones((1_000, 2), np.bool_)
+    drawn = graphical._nearest(Poset("ab"), people, np.eye(2) / 2)  # Laplace noise of scale 2 on either count
+    assert np.mean(drawn) == pytest.approx(8, rel=0.2)  # with this seed; a standard error is 5 %
+    few = graphical._nearest(Poset("ab"), people[:1], np.eye(2) / 2)
+    assert np.mean(few) < 0.7 * np.mean(drawn)
+
+
+def test_the_nearest_table_of_many_people_has_the_errors_of_least_squares():
+    case = breakdowns.Case("", Poset(["people"]), {"a": 2, "b": 3}, ["", "a", "b", "*"])
+    shares = np.array(breakdowns._ours(case, breakdowns.CONCENTRATED).shares, np.float64)
+    wanted = breakdowns._mean(breakdowns._ours(case, breakdowns.CONCENTRATED))
+    for each, least, most in ((10_000, 0.75, 1.25), (0, 0.0, 0.7)):
+        cells = np.full((2, 3), each)
+        truth = [cells.sum(axis=breakdowns._others(case, margin)) for margin in case.subsets]
+        assert least < np.mean(breakdowns._nearest(case, cells, truth, shares)) / wanted < most
+
+
+def test_what_the_certificate_leaves_possible_counts_as_a_rival():
+    found = [one for one in comparisons(read("counts")) if any(row.rival == GAUSSIAN for row in one.rows)]
+    assert len(found) == 5
+    assert any(one.best("public").rival == GAUSSIAN for one in found)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -280,8 +305,14 @@ def test_means_joined_by_lines_begin_with_their_rule_and_have_the_steps_of_a_his
     ]
     steps = histogram(32)(*given, np.random.default_rng([5, 1_000]))[sample.records.cells]
     equal = found[curve_ways.EQUAL]
-    assert np.array_equal(equal["32 bins, steps"], steps)
-    assert np.allclose(equal["32 bins, lines"], steps, atol=np.diff(np.unique(steps)).max())
+    assert np.array_equal(equal["32 bins, steps, weights by records"], steps)
+    assert np.allclose(
+        equal["32 bins, lines, weights by records"], steps, atol=np.diff(np.unique(steps)).max()
+    )
+    assert np.ptp(equal["1 bins, lines"]) == 0
+    for choice in ("32 bins, lines", "32 bins, lines, degree 3", "32 bins, lines, pulled by 20/ε"):
+        assert np.allclose(equal[choice], steps, atol=0.3), choice
+        assert (np.diff(equal[choice]) >= 0).all(), choice
     sure = curve_ways.ways(*given[:3], Fraction(10_000), True, [5])
     for fits in sure.values():
         for choice in ("64 bins, lines", "64 bins, 3/10 for the tree, lines"):
