@@ -68,7 +68,10 @@ ASKED: dict[str, Ask] = {}
 REFUSED = {
     "SeriesReader.sum": "stages contain each other: it always refuses",
     "LineReader.figures": "what the answers of its kinds are made of",
-    "LineReader.compared": "what their differences are made of",
+    **dict.fromkeys(
+        ("LineReader.asked", "DistributionReader.asked", "SurvivalReader.asked"),
+        "what is asked of both sides of a difference",
+    ),
 }
 
 
@@ -105,7 +108,7 @@ def test_whatever_a_reader_answers_has_a_coverage() -> None:
         for name, member in inspect.getmembers(Reader, inspect.isfunction)
         if "confidence" in inspect.signature(member).parameters
     }
-    assert asked == {name.partition(".")[2] for name in answers()} - {"figures", "compared"}
+    assert asked == {name.partition(".")[2] for name in answers()} - {"figures", "asked"} | {"level"}
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
@@ -463,10 +466,8 @@ class Normal:
 
 @ask(
     "difference of lines",
-    "DistributionReader.difference",
-    "DistributionReader.change",
-    "SurvivalReader.difference",
-    "SurvivalReader.change",
+    "LineReader.difference",
+    "LineReader.change",
     runs=120,
     planted=0.1,
     turns=4,
@@ -477,19 +478,17 @@ def of_two_lines(large: bool, confidence: float, runs: int) -> Rows:
     for k in range(runs):
         kind: Any = (DistributionReader, SurvivalReader)[k % 2]
         first, second = Normal(5.0, rng), Normal(5.0 + truth, rng)
-        one, other = (kind(SimpleNamespace(kind="line", manifest={})) for _ in range(2))
+        one, other = (
+            kind(SimpleNamespace(kind="line", manifest={"description": {"confidence": 0.5}}))
+            for _ in range(2)
+        )
         with pytest.MonkeyPatch.context() as patch:
             by_group = {"a": first, "b": second}
 
-            def asked(reader: Any, group: Any, level: Any, by_group: Any = by_group) -> Estimate:
+            def asked(reader: Any, _: Any, level: float, group: Any, by_group: Any = by_group) -> Estimate:
                 return by_group[group or reader.release.manifest["is"]](level)
 
-            patch.setattr(
-                LineReader, "quantile", lambda *given, asked=asked: [asked(given[0], given[3], given[2])]
-            )
-            patch.setattr(
-                SurvivalReader, "survival", lambda *given, asked=asked: asked(given[0], given[4], given[3])
-            )
+            patch.setattr(kind, "asked", asked)
             if k % 4 < 2:
                 said = one.difference("a", "b", 0.5, confidence)
             else:
