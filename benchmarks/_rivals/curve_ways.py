@@ -108,5 +108,7 @@ def _risen(ones: Floats, zeros: Floats, x: Floats, epsilon: float) -> Fits:
             yield f"{words}, weights by records", np.clip(pooled(means, total), 0, 1)
             for degree in DEGREES if not words else ():
                 if degree < ones.size:
-                    through = np.polyval(np.polyfit(x, means, degree, w=np.sqrt(precision)), x)
+                    through = np.polyval(np.polyfit(x, means, degree, w=np.sqrt(precision)), x).astype(
+                        np.float64
+                    )
                     yield f", degree {degree}", np.clip(pooled(through, precision), 0, 1)
