@@ -63,7 +63,7 @@ def test_a_report_says_how_a_table_is_read_by_its_size(ledger):
 
 
 def test_a_report_of_a_curve_names_its_columns_where_it_says_how_they_were_read(ledger):
-    labels = iso.Labels((0, 1), yes=["ill"], no=["well"])
+    labels = iso.Labels((0, 1), yes=("ill",), no=("well",))
     curve = iso.Curve("person", y="hyp", bounds=(0, 30), y_values=labels)
     page = report_html(curve.release(PEOPLE, epsilon=1, ledger=ledger))
     assert (
