@@ -103,6 +103,15 @@ def test_the_opening_says_the_hash_of_salted_noise_and_nothing_of_the_key(
     assert series.opening["noise"] == hashlib.sha256(b"".join(leaves)).hexdigest()
 
 
+def test_every_series_has_a_key_of_its_own(ledger: Ledger, tmp_path: Path) -> None:
+    keys = set[str]()
+    for called in ("one", "two"):
+        opened(ledger, tmp_path / called, called)
+        keys.add(json.loads((tmp_path / called / "secret.json").read_bytes())["key"])
+    assert len(keys) == 2
+    assert all(len(bytes.fromhex(key)) == 32 for key in keys)
+
+
 def test_at_the_end_secrets_are_destroyed_and_the_ledger_says_so(ledger: Ledger, tmp_path: Path) -> None:
     series, read = opened(ledger, tmp_path / "s"), Reader()
     for t in range(T):

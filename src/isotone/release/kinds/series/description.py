@@ -122,17 +122,7 @@ def _survey(given: Any) -> Counts:
         raise InputError(
             "A series has one column of groups: name one column in by, with a list of its values."
         )
-    for name in (
-        "margins",
-        "importance",
-        "care",
-        "relaxation",
-        "max_size",
-        "root",
-        "total",
-        "waves",
-        "unlisted",
-    ):
+    for name in _NOT_HERE:
         if getattr(given, name) != type(given).__pydantic_fields__[name].default:  # pyright: ignore
             raise InputError(
                 f"A series has no {name}: leave it out of the counts. {_WHY.get(name, '')}".rstrip()
@@ -142,6 +132,8 @@ def _survey(given: Any) -> Counts:
     return given.checked()
 
 
+_NOT_HERE = ("margins", "importance", "care", "relaxation", "max_size", "root", "total", "waves", "unlisted")
+"""What counts may have and a series has not."""
 _WHY = {
     "max_size": "To cut a history that grows can make it shrink.",
     "waves": "Its periods are one charge.",

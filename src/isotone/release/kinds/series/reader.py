@@ -55,11 +55,6 @@ class SeriesReader(CountReader):
         self.described = Series.from_manifest(release.manifest, {})
         self.here = len(self.manifest.shown) - 1 if at is None else at
 
-    @property
-    def shown_names(self) -> list[str]:
-        """The names of the periods that are shown."""
-        return [self.described.periods[t] for t in self.manifest.shown]
-
     def _of(self, group: Any, stream: str = "", release: Release | None = None) -> Measured:
         """The counts of one period in a group."""
         reader = self if release is None else SeriesReader(release)
@@ -99,7 +94,7 @@ class SeriesReader(CountReader):
         if isinstance(name, str) and name in stages:
             return self.here, name
         if isinstance(name, str):
-            pairs = [(p, x) for p in self.shown_names for x in stages if f"{p}: {x}" == name]
+            pairs = [(p, x) for p in self.manifest.shown_names for x in stages if f"{p}: {x}" == name]
             if not pairs:
                 near = did_you_mean(name, stages) or f"; there are: {', '.join(stages)}."
                 raise InputError(f"The series has no stage {name!r}{near}")
@@ -112,11 +107,11 @@ class SeriesReader(CountReader):
         return self._period(period), stage
 
     def _period(self, name: Any) -> int:
-        if str(name) not in self.shown_names:
+        if str(name) not in self.manifest.shown_names:
             raise InputError(
-                f"The series shows no period {shown(name)}. It shows: {', '.join(self.shown_names)}."
+                f"The series shows no period {shown(name)}. It shows: {', '.join(self.manifest.shown_names)}."
             )
-        return self.shown_names.index(str(name))
+        return self.manifest.shown_names.index(str(name))
 
     def contrast(self, coefficients: Mapping[Any, float], confidence: float | None, group: Any) -> Estimate:
         """A linear combination of counts of all shown periods."""
@@ -133,7 +128,7 @@ class SeriesReader(CountReader):
         self, estimates: Mapping[tuple[int, str], float], confidence: float | None, group: Any
     ) -> Estimate:
         places = sorted({place for place, _ in estimates})
-        names = self.shown_names
+        names = self.manifest.shown_names
         weights = {
             x if len(places) == 1 else f"{names[place]}: {x}": factor
             for (place, x), factor in estimates.items()
@@ -150,7 +145,7 @@ class SeriesReader(CountReader):
             return CountReader.share(own, a, None if of is None else b, confidence, group, within)
         if within.population or within.records is not None:
             raise InputError("The share of a population, or of all records, is about one period.")
-        names, places = self.shown_names, sorted({first, second})
+        names, places = self.manifest.shown_names, sorted({first, second})
         result = self.measured(places, group)
         return result.share(f"{names[first]}: {a}", f"{names[second]}: {b}", self.level(confidence))
 
@@ -195,10 +190,10 @@ class SeriesReader(CountReader):
             )
         chain, longer = self.manifest.chain or [self.manifest.content_hash], later.manifest.chain or []
         if chain == longer[: len(chain)] and chain:
-            first = self.shown_names[-1]
+            first = self.manifest.shown_names[-1]
             if len(chain) == len(longer):
                 raise InputError("Both folders show the same periods.")
-            ends = (first, later.shown_names[-1])
+            ends = (first, later.manifest.shown_names[-1])
             old, new = ends if group is None else [(end, group) for end in ends]
             return later.difference(old, new, what, confidence)
         draws = [m.noise or (m.dataset, m.charge, m.time) for m in (self.manifest, later.manifest)]
