@@ -1,7 +1,7 @@
 """Streams of edits through the register that releases: sixteen thousand units at once, with options, groups and several histories.
 
 Each period every unit's rows are drawn anew, so that rows appear, change and are gone. What each unit adds is looked at line by
-line (docs/theory/series.md, theorem 1), and must be the same where nobody else is in the table, which is then in a database.
+line (docs/theory/series.md, theorem 1), and must be the same where nobody else is in the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from isotone.reading.contributions import Groups
 from isotone.reading.records import RecordSource, with_options
 from isotone.series.register import HistoryRules, Register
 from isotone.series.two_scale import over_time
-from tests.support.warehouses import in_sqlite
 
 _UNITS, _PERIODS = 1000, 4
 _FORK = Poset(["root", "left", "right", "low"], [("left", "root"), ("right", "root"), ("low", "left")])
@@ -62,9 +61,7 @@ def _walk(P: Poset, groups: Groups | None, most: int, rng: random.Random, folder
                 rows.append((f"u{number}", case, rng.choice(stages), rng.choice(places)))
         rng.shuffle(rows)
         books.append(_closed(register, rows, folder / "all", t))
-        few.append(
-            _closed(register, [row for row in rows if row[0] in chosen], folder / "few", t, database=True)
-        )
+        few.append(_closed(register, [row for row in rows if row[0] in chosen], folder / "few", t))
     for before, after in itertools.pairwise(books):
         for name, (group, reached) in before.items():
             now, further = after[name]
@@ -85,15 +82,9 @@ def _walk(P: Poset, groups: Groups | None, most: int, rng: random.Random, folder
     return len(histories)
 
 
-def _closed(
-    register: Register, rows: list[tuple[str | None, ...]], folder: Path, t: int, *, database: bool = False
-) -> Lines:
+def _closed(register: Register, rows: list[tuple[str | None, ...]], folder: Path, t: int) -> Lines:
     folder.mkdir(exist_ok=True)
-    names = ("id", "case", "stage", "g")
-    if database:
-        table = in_sqlite(folder, dict.fromkeys(names, "TEXT"), rows)
-    else:
-        table = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    table = pl.DataFrame(rows, schema=dict.fromkeys(("id", "case", "stage", "g"), pl.String), orient="row")
     source, old, new = (
         RecordSource(table, element="stage"),
         folder / f"{t - 1}.parquet",

@@ -196,8 +196,14 @@ class Register:
         both.append(f"old.{_LINE} IS NOT NULL AS known")
         for side in ("old", "new"):
             both += [f"coalesce({side}.{name}, false) AS {side}_{name}" for name in names]
-        nobody = f"unhex('00') AS {_LINE}, unhex('00') AS {_KEY}, 0 AS {GROUP}, "
-        nobody += ", ".join(f"false AS {name}" for name in names)
+        nobody = ", ".join(
+            [
+                f"unhex('00') AS {_LINE}",
+                f"unhex('00') AS {_KEY}",
+                f"0 AS {GROUP}",
+                *(f"false AS {x}" for x in names),
+            ]
+        )
         same = " AND ".join(f"old.{name} = new.{name}" for name in (_LINE, _KEY))
         condition = f" WHERE {UNIT} IS NOT NULL" + (f" AND {RECORD} IS NOT NULL" if keyed else "")
         if until is not None:
