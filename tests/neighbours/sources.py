@@ -459,8 +459,8 @@ TABLES = {
         Form("Parquet", _parquet, typed=True),
         Form("Arrow file", _arrow_file, typed=True),
         Form("DuckDB", _duckdb, typed=True),
-        Form("DuckDB on Arrow", _arrow_in_duckdb, typed=True),
         Form("SQLite", _sqlite, typed=True, held=_in_sqlite),
+        Form("DuckDB on Arrow", _arrow_in_duckdb, typed=True),
     )
 }
 SERVICES = {
