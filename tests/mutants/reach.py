@@ -32,10 +32,10 @@ from tests.mutants.warm import Warm, collected, ended
 
 __all__ = ["Blocks", "Reach", "measure"]
 
-CASES = 0.4
+CASES = 0.1
 """Seconds of processor time of the cases of one test. The first one is always measured."""
 
-LONGEST = 45
+LONGEST = 25
 """Seconds of processor time for the tests of one file. What comes later is not known to reach anything."""
 
 _NAME = "__reached__"

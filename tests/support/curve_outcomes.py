@@ -62,10 +62,10 @@ class _Unadded:
 
 
 class Outcomes:
-    """Choices that follow a script; beyond its end the first possibility is taken."""
+    """Choices that follow a script; beyond its end the first possibility is taken. Noisy sums come out at one of two ``sides``."""
 
-    def __init__(self, script: Sequence[int]) -> None:
-        self.script = script
+    def __init__(self, script: Sequence[int], sides: tuple[int, int] = (-FAR, FAR)) -> None:
+        self.script, self.sides = script, sides
         self.taken: list[int] = []
         self.options: list[int] = []
         self.log_probability = 0.0
@@ -133,9 +133,8 @@ class Outcomes:
         flat = values.ravel().tolist()
         out = []
         for value in flat:
-            side = self.decide([0.0, 0.0])
-            out.append(FAR if side else -FAR)
-            self.log_probability += math.log(2.0) + float(rate * (FAR - abs(out[-1] - value)))
+            out.append(self.sides[self.decide([0.0, 0.0])])
+            self.log_probability += math.log(2.0) + float(rate * (abs(out[-1]) - abs(out[-1] - value)))
         self.noisy.append(tuple(out))
         return np.array(out, dtype=np.int64).reshape(values.shape)
 
@@ -149,21 +148,25 @@ class Outcomes:
         return descend(circuit, choose)
 
 
-def scripts(run: Callable[[Outcomes], Any]) -> Iterator[tuple[Any, Outcomes]]:
+def scripts(
+    run: Callable[[Outcomes], Any], sides: tuple[int, int] = (-FAR, FAR)
+) -> Iterator[tuple[Any, Outcomes]]:
     """Run once for every possible sequence of choices."""
     stack: list[list[int]] = [[]]
     while stack:
         script = stack.pop()
-        outcomes = Outcomes(script)
+        outcomes = Outcomes(script, sides)
         yield run(outcomes), outcomes
         for place in range(len(script), len(outcomes.taken)):
             stack += [[*outcomes.taken[:place], other] for other in range(1, outcomes.options[place])]
 
 
-def distribution(run: Callable[[Outcomes], Any], key: Callable[[Any], Any]) -> dict[Any, float]:
-    """The probability of every output; noisy sums are part of it."""
+def distribution(
+    run: Callable[[Outcomes], Any], key: Callable[[Any], Any], sides: tuple[int, int] = (-FAR, FAR)
+) -> dict[Any, float]:
+    """The probability of every output, or a multiple of it that is the same for all data; noisy sums are part of it."""
     law: dict[Any, float] = {}
-    for output, outcomes in scripts(run):
+    for output, outcomes in scripts(run, sides):
         name = (key(output), tuple(outcomes.noisy))
         law[name] = law.get(name, 0.0) + math.exp(outcomes.log_probability)
     return law
