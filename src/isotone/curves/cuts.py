@@ -35,7 +35,16 @@ from isotone.curves.posterior import (
 )
 from isotone.curves.problem import FINE, LEVELS, CurveSetting, Grid, Records, RegressionProblem
 from isotone.curves.shapes import CurveShape, Monotone, monotone_graph
-from isotone.curves.tree import AdditiveScore, HalvingScore, Parts, Runs, Score, Steps, grow, move_boundaries
+from isotone.curves.tree import (
+    AdditiveScore,
+    HalvingScore,
+    Parts,
+    Runs,
+    Score,
+    StepValues,
+    grow,
+    move_boundaries,
+)
 from isotone.errors import InputError
 from isotone.noise import Simulated
 from isotone.order.isotonic import pool_adjacent_violators
@@ -513,7 +522,7 @@ class StepFit(DrawnValues):
         """A step curve with at most one step for each bin."""
         _, starts = self._cut(records, draws)
         values = self._values(self.score.of(records, starts), self.shares.values, draws)
-        steps = Steps(starts, values, self.points)
+        steps = StepValues(starts, values, self.points)
         starts, values = move_boundaries(records, steps, self.table, self.setting, self.shares.last, draws)
         return Curve(starts, values / self.score.values, self.points)
 

@@ -14,7 +14,7 @@ from isotone.curves.cuts import ChainProblem, Curve, CurveMechanism, RiskBound
 from isotone.curves.losses import ROWS, largest_range
 from isotone.curves.posterior import equal_bins
 from isotone.curves.problem import CurveSetting, Records
-from isotone.curves.tree import HalvingScore, Parts, Steps, grow, move_boundaries
+from isotone.curves.tree import HalvingScore, Parts, StepValues, grow, move_boundaries
 from isotone.kernels import kernel
 
 # Noisy histograms of ``y`` in bins of ``x``, and the increasing steps that fit them best.
@@ -185,7 +185,7 @@ class HistogramFit(CurveMechanism):
         coarse, rough = self._rough(records, parts, draws)
         starts = equal_bins(parts.low, parts.high, self.fine_bins)
         steps = self._close(records, starts, coarse, rough, draws)
-        near = Steps(starts, steps, self.points)
+        near = StepValues(starts, steps, self.points)
         starts, steps = move_boundaries(
             records, near, self.table, self.setting, self.shares.boundaries, draws
         )

@@ -236,7 +236,7 @@ class HalvingScore:
 # (docs/theory/curves.md, section 11).
 
 
-class Steps(NamedTuple):
+class StepValues(NamedTuple):
     """The first point and the value of each step, and the number of points."""
 
     starts: Ints
@@ -245,7 +245,12 @@ class Steps(NamedTuple):
 
 
 def move_boundaries(
-    records: Records, steps: Steps, table: Ints, setting: CurveSetting, share: Fraction, draws: CurveDraws
+    records: Records,
+    steps: StepValues,
+    table: Ints,
+    setting: CurveSetting,
+    share: Fraction,
+    draws: CurveDraws,
 ) -> tuple[Ints, Ints]:
     """Steps with the same values (columns of ``table``) and new boundaries, for ``share`` of epsilon.
 

@@ -557,7 +557,7 @@ def _place(high: Word, low: Word, sums: Words, size: Int) -> Int:
     return first if first < size else ABOVE_TOTAL
 
 
-class Choices(NamedTuple):
+class SegmentChoices(NamedTuple):
     """What was chosen in each segment so far, sums of weights, and the undecided uniform and the place of the last stop."""
 
     chosen: Ints
@@ -568,7 +568,12 @@ class Choices(NamedTuple):
 
 @kernel(steps=lambda scores, *_: 32 * scores.size)
 def choose_segments(
-    scores: Ints, counts: Ints, offsets: Ints, rates: tuple[Words, Ints], words: Words, choices: Choices
+    scores: Ints,
+    counts: Ints,
+    offsets: Ints,
+    rates: tuple[Words, Ints],
+    words: Words,
+    choices: SegmentChoices,
 ) -> Int:
     """Choose in every segment, starting at the ``state`` of ``choices``.
 
@@ -695,7 +700,7 @@ def _choose(
     mantissas = np.array([mantissa for mantissa, _ in octaves], dtype=np.uint64)
     places = np.array([place for _, place in octaves], dtype=np.int64)
     sums, chosen = np.empty((longest, 2), dtype=np.uint64), np.empty(segments, dtype=np.int64)
-    choices = Choices(chosen, sums, np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64))
+    choices = SegmentChoices(chosen, sums, np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64))
     pending, state = choices.pending, choices.state
     words = random_words(4 * segments + 8)
     run = choose_segments

@@ -152,14 +152,14 @@ def _best_anchors(
     numbers = [b for b in ANCHORS if b <= periods and (b * len(order) <= most or b == 1)]
     some = {b: _poset_mechanism(over_time(order, b), one, progress) for b in numbers}
     every = _poset_mechanism(over_time(within, periods), one, progress)  # last, as few samplers are kept
-    scales = _Scales(every.covariance(), periods, aim)
+    scales = _ScaleSearch(every.covariance(), periods, aim)
     best_of = {b: scales.search(coarse.covariance(), b) for b, coarse in some.items()}
     best = min(numbers, key=lambda b: best_of[b][0])
     _, anchors, share = best_of[best]
     return anchors, share, (some[best].sampler.relaxation, every.sampler.relaxation)
 
 
-class _Scales:
+class _ScaleSearch:
     """The error of noise on two scales, as a function of its anchors and its share."""
 
     def __init__(self, fine: Floats, periods: int, aim: Matters) -> None:

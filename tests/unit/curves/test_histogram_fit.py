@@ -13,7 +13,7 @@ from tests.support.curve_outcomes import Outcomes, records_of
 from isotone.curves.histograms import HistogramFit, HistogramShares, Windows, best_steps, noisy_losses
 from isotone.curves.losses import Absolute, Huber, Loss, Pinball
 from isotone.curves.problem import FINE, CurveSetting, Records
-from isotone.curves.tree import BoundaryScore, HalvingScore, Parts, Runs, Steps, merged, move_boundaries
+from isotone.curves.tree import BoundaryScore, HalvingScore, Parts, Runs, StepValues, merged, move_boundaries
 
 ONCE = CurveSetting(Fraction(1))
 ROWS = 16
@@ -140,12 +140,12 @@ def test_scores_of_boundaries_are_losses_up_to_a_constant(loss: Loss) -> None:
 def test_a_boundary_goes_where_the_loss_is_least_and_not_beyond_the_middles() -> None:
     records = records_of([(x, FINE if x >= 5 else 0) for x in range(12)])
     table = Absolute().table(ROWS, ROWS, Fraction(1))
-    steps = Steps(np.array([0, 4, 8]), np.array([0, 0, 16]), 12)
+    steps = StepValues(np.array([0, 4, 8]), np.array([0, 0, 16]), 12)
     starts, values = move_boundaries(records, steps, table, ONCE, Fraction(1), Quiet())
     assert starts.tolist() == [0, 5]  # the steps are 0…7 and 8…11, so the boundary may be from 4 to 10
     assert values.tolist() == [0, 16]
     far = records_of([(x, FINE if x >= 2 else 0) for x in range(12)])
-    steps = Steps(np.array([0, 8]), np.array([0, 16]), 12)
+    steps = StepValues(np.array([0, 8]), np.array([0, 16]), 12)
     starts, _ = move_boundaries(far, steps, table, ONCE, Fraction(1), Quiet())
     assert starts.tolist() == [0, 4]
 
@@ -155,7 +155,7 @@ def test_equal_steps_are_one_and_a_single_step_needs_no_boundary() -> None:
     assert (starts.tolist(), values.tolist()) == ([0, 5], [2, 4])
     quiet = Quiet()
     table = Absolute().table(ROWS, ROWS, Fraction(1))
-    steps = Steps(np.array([0, 3]), np.array([7, 7]), 8)
+    steps = StepValues(np.array([0, 3]), np.array([7, 7]), 8)
     move_boundaries(records_of([]), steps, table, ONCE, Fraction(1), quiet)
     assert quiet.rates == []
 

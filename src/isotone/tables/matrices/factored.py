@@ -126,7 +126,7 @@ def draw_remap(
     return columns[low]
 
 
-class _Entries(NamedTuple):
+class _SparseEntries(NamedTuple):
     """Entries of a sparse matrix."""
 
     row_of: NDArray[np.int64]
@@ -140,7 +140,7 @@ def _fill(
     left: NDArray[np.float64],
     rows: range,
     columns: tuple[int, int],
-    entries: _Entries,
+    entries: _SparseEntries,
     used: int,
 ) -> tuple[int, int]:
     """Pour the given rows into what is ``left`` of the columns, from the first of ``columns`` to the last."""
@@ -178,7 +178,7 @@ def _couple(
     left = target.copy()
     size = 2 * n + m + 2
     row_of, column_of, mass = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size)
-    entries = _Entries(row_of, column_of, mass)
+    entries = _SparseEntries(row_of, column_of, mass)
     used, low = _fill(source, left, range(median), (0, m - 1), entries, 0)
     lower = used
     used, high = _fill(source, left, range(n - 1, median, -1), (m - 1, low), entries, used)
@@ -195,7 +195,7 @@ def _couple(
 
 @kernel
 def _by_rows(
-    n: int, entries: _Entries, lower: int, upper: int, used: int
+    n: int, entries: _SparseEntries, lower: int, upper: int, used: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Sort the entries by row and column, and turn masses into integer ceilings."""
     row_of, column_of, mass = entries
