@@ -192,6 +192,9 @@ class Compiler:
             {name: [None if expression[name].type().is_string() else 0] for name in expression.columns}
         )
 
+    def to_pyarrow_batches(self, expression: Any, limit: None, chunk_size: int) -> Any:
+        return iter(())
+
 
 def compiled_for(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Compiler, Any]:
     backend, compiled = Compiler(name), warehouses._compiled
