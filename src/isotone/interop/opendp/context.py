@@ -113,15 +113,21 @@ def make_isotone_curve(
     y: str,
     bounds: Any,
     y_range: Any,
+    contributions: int = 1,
     **options: Any,
 ) -> Any:
     """A monotone curve by private isotonic regression.
 
     See :func:`make_curve` and :class:`~isotone.curves.PrivateIsotonicRegression`. ``budget`` is epsilon, and
-    ``options``, such as ``contributions``, are the estimator's.
+    ``options`` are the estimator's.
     """
     amount = _amount(budget)
-    settings: dict[str, Any] = {"bounds": bounds, "y_range": y_range, **options}
+    settings: dict[str, Any] = {
+        "bounds": bounds,
+        "y_range": y_range,
+        "contributions": contributions,
+        **options,
+    }
     settings = {name: frozen(value) for name, value in settings.items()}
 
     def build(epsilon: Fraction) -> PrivateIsotonicRegression:
