@@ -561,7 +561,7 @@ def _asked_of_values(release: Any, values: list[Floats]) -> dict[str, list[bool]
     """Which intervals have the truth, by question, for values of two groups in their limits."""
     held: dict[str, list[bool]] = {}
     quantiles = [np.quantile(each, LEVELS, method="inverted_cdf") for each in values]
-    together = []
+    together = list[bool]()
     for group, each, own in zip("ab", values, quantiles, strict=True):
         every = np.sort(each)
         sums = np.concatenate([[0.0], np.cumsum(every)]) / every.sum()
@@ -584,16 +584,21 @@ def _asked_of_values(release: Any, values: list[Floats]) -> dict[str, list[bool]
                 ),
                 "Gini": _has(release.gini(**asked), gini),
             }
-            if level == 0.95:
-                for question, right in (found | {"all of them": all(found.values())}).items():
-                    held.setdefault(question, []).append(right)
-            else:
-                together.append(all(found.values()))
+            _keep(found, level, held, together)
     held["both groups, 97.5 % each"] = [all(together)]
     for place in (1, 2, 3):
         truth = quantiles[1][place] - quantiles[0][place]
         held.setdefault("difference", []).append(_has(release.difference("a", "b", LEVELS[place]), truth))
     return held
+
+
+def _keep(right: dict[str, bool], level: float, held: dict[str, list[bool]], together: list[bool]) -> None:
+    """Keep which answers of a group hold at 95 %, and whether all hold at a higher confidence."""
+    if level > 0.95:
+        together.append(all(right.values()))
+        return
+    for question, holds in (right | {"all of them": all(right.values())}).items():
+        held.setdefault(question, []).append(holds)
 
 
 def _lived_by(times: Floats, ends: Floats, at: float) -> tuple[float, float, int]:
@@ -609,7 +614,7 @@ def _lived_by(times: Floats, ends: Floats, at: float) -> tuple[float, float, int
 def _asked_of_times(release: Any, people: list[tuple[Floats, Floats]]) -> dict[str, list[bool]]:
     held: dict[str, list[bool]] = {}
     truths = [[_lived_by(*each, at) for at in _TIMES] for each in people]
-    together = []
+    together = list[bool]()
     for group, (times, ends), truth in zip("ab", people, truths, strict=True):
         seen = np.minimum(times, ends)
         when = np.unique(np.append(seen[(times <= ends) & (seen <= 1)], [0.0, 1.0]))
@@ -632,11 +637,7 @@ def _asked_of_times(release: Any, people: list[tuple[Floats, Floats]]) -> dict[s
                 "median": _has(median, reached[0]) if reached.size else median.high >= 1,
                 "restricted mean": _has(release.restricted_mean(**asked), mean),
             }
-            if level == 0.95:
-                for question, right in (found | {"all of them": all(found.values())}).items():
-                    held.setdefault(question, []).append(right)
-            else:
-                together.append(all(found.values()))
+            _keep(found, level, held, together)
     held["both groups, 97.5 % each"] = [all(together)]
     for place, at in enumerate(_TIMES):
         right = _has(release.difference("a", "b", at), truths[1][place][0] - truths[0][place][0])

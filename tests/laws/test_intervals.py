@@ -69,7 +69,7 @@ REFUSED = {
     "SeriesReader.sum": "stages contain each other: it always refuses",
     "LineReader.figures": "what the answers of its kinds are made of",
     **dict.fromkeys(
-        ("LineReader.asked", "DistributionReader.asked", "SurvivalReader.asked"),
+        ("LineReader.figure_at", "DistributionReader.figure_at", "SurvivalReader.figure_at"),
         "what is asked of both sides of a difference",
     ),
 }
@@ -108,7 +108,7 @@ def test_whatever_a_reader_answers_has_a_coverage() -> None:
         for name, member in inspect.getmembers(Reader, inspect.isfunction)
         if "confidence" in inspect.signature(member).parameters
     }
-    assert asked == {name.partition(".")[2] for name in answers()} - {"figures", "asked"} | {"level"}
+    assert asked == {name.partition(".")[2] for name in answers()} - {"figures", "figure_at"} | {"level"}
 
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
@@ -488,7 +488,7 @@ def of_two_lines(large: bool, confidence: float, runs: int) -> Rows:
             def asked(reader: Any, _: Any, level: float, group: Any, by_group: Any = by_group) -> Estimate:
                 return by_group[group or reader.release.manifest["is"]](level)
 
-            patch.setattr(kind, "asked", asked)
+            patch.setattr(kind, "figure_at", asked)
             if k % 4 < 2:
                 said = one.difference("a", "b", 0.5, confidence)
             else:

@@ -282,9 +282,8 @@ def write_rows(frame: Frame, path: Path) -> None:
                 writer.write_batch(batch.cast(schema))
             return
         with ExitStack() as stack:
-            if (
-                backend.name == "postgres"
-            ):  # a cursor with a name stays with the server, and sends what is asked for
+            # A cursor with a name stays with the server, and sends what is asked for.
+            if backend.name == "postgres":
                 stack.enter_context(backend.con.transaction())
                 cursor = stack.enter_context(backend.con.cursor(name="isotone_rows"))
             else:

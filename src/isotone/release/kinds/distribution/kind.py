@@ -48,7 +48,7 @@ class LineReader(Reader):
         figures, level, about = self.figures(confidence, group, band)
         return [estimate_of(figures.quantile(_share(q)), level, about) for q in levels]
 
-    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+    def figure_at(self, what: Any, confidence: float, group: Any) -> Estimate:
         """What is compared, at the place that is named."""
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class LineReader(Reader):
         self, other: LineReader, first: Any, second: Any, what: Any, confidence: float | None
     ) -> Estimate:
         half = 1 - checked(self.level(confidence), "A difference", 2) / 2
-        one, two = self.asked(what, half, first), other.asked(what, half, second)
+        one, two = self.figure_at(what, half, first), other.figure_at(what, half, second)
         assert one.value is not None
         assert two.value is not None
         low, high = two.low - one.high, two.high - one.low
@@ -138,7 +138,7 @@ class DistributionReader(LineReader):
         figures, level, about = self._unequal(confidence, group, band)
         return estimate_of(figures.gini(), level, about)
 
-    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+    def figure_at(self, what: Any, confidence: float, group: Any) -> Estimate:
         """A quantile."""
         if what is None:
             raise InputError("Say which quantile is compared, such as 0.5 for the median.")

@@ -31,7 +31,7 @@ class SurvivalReader(LineReader):
             raise InputError(f"The curve is from 0 to {horizon:g}, and says nothing about {shown(time)}.")
         return estimate_of(getattr(figures, what)(at), level, about)
 
-    def asked(self, what: Any, confidence: float, group: Any) -> Estimate:
+    def figure_at(self, what: Any, confidence: float, group: Any) -> Estimate:
         """Survival at a time."""
         if what is None:
             raise InputError("Say at which time survival is compared, such as 12.")
